@@ -56,8 +56,8 @@ def main():
     programs = {"ropewalk": machine.BUILD / "ropewalk"}  # the build measured
     if len(sys.argv) > 1:
         programs["other"] = Path(sys.argv[1])
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
         capture = Path(sys.argv[2]) if len(sys.argv) > 2 else make_capture(root, programs["ropewalk"])
         seconds, processor = {name: [] for name in programs}, {name: [] for name in programs}
         for _ in range(ROUNDS):

@@ -12,10 +12,10 @@ STATISTICS = ("bias_strength", "bias_context", "r2cv_q", "logit_pos_share")
 
 
 def main():
-    with tempfile.TemporaryDirectory() as place:
-        subprocess.run([machine.BUILD / "ropewalk", "run", machine.ROOT / "experiments/demo-contexts.yaml", "--out", place, "--format", "json", "--quiet"],
+    with tempfile.TemporaryDirectory() as temporary:
+        subprocess.run([machine.BUILD / "ropewalk", "run", machine.ROOT / "experiments/demo-contexts.yaml", "--out", temporary, "--format", "json", "--quiet"],
                        check=True, stdout=subprocess.DEVNULL)  # fmt: skip
-        summary = json.loads((Path(place) / "summary.json").read_text())
+        summary = json.loads((Path(temporary) / "summary.json").read_text())
     keys = [f"mean_{name}" for name in STATISTICS]
     rows = {one["label"]: {key: summary[key][one["label"]] for key in keys} for one in summary["checkpoints"]}
     changes = [{"from": one["from"], "to": one["to"], "paired": one["paired"], **{key: one[key] for key in keys}} for one in summary["differences"]]

@@ -13,13 +13,13 @@ HIGH = 0.7
 
 
 def main():
-    with tempfile.TemporaryDirectory() as place:
-        subprocess.run([machine.BUILD / "ropewalk", "run", machine.ROOT / "experiments/demo.yaml", "--out", place, "--format", "json", "--quiet"],
+    with tempfile.TemporaryDirectory() as temporary:
+        subprocess.run([machine.BUILD / "ropewalk", "run", machine.ROOT / "experiments/demo.yaml", "--out", temporary, "--format", "json", "--quiet"],
                        check=True, stdout=subprocess.DEVNULL)  # fmt: skip
-        summary = json.loads((Path(place) / "summary.json").read_text())
-        with (Path(place) / "qk.csv").open(newline="") as file:
+        summary = json.loads((Path(temporary) / "summary.json").read_text())
+        with (Path(temporary) / "qk.csv").open(newline="") as file:
             pc0 = [row for row in csv.DictReader(file) if row["pc"] == "0"]
-        with (Path(place) / "changes.csv").open(newline="") as file:
+        with (Path(temporary) / "changes.csv").open(newline="") as file:
             steps = [row["changed"] == "1" for row in csv.DictReader(file) if row["kind"] == "step"]
     checkpoints = [{"label": one["label"], "high_r_q": sum(row["checkpoint"] == one["label"] and float(row["r_q"]) > HIGH for row in pc0),
                     "means": {name: summary[f"mean_{name}"][one["label"]] for name in STATISTICS}} for one in summary["checkpoints"]]  # fmt: skip

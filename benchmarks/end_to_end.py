@@ -53,8 +53,8 @@ def timed(note: Path, *command) -> tuple[float, int]:
 
 def main():
     model = machine.SMOLLM2
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
         from tokenizers import Tokenizer
 
         tokenizer, texts = Tokenizer.from_file(str(model / "tokenizer.json")), []

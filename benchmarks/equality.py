@@ -25,8 +25,8 @@ def check(model: Path) -> dict:
     config = json.loads((model / "config.json").read_text())
     random = np.random.default_rng(0)
     texts = {i: random.integers(config["vocab_size"], size=TOKENS).tolist() for i in range(DOCUMENTS)}
-    with tempfile.TemporaryDirectory() as place:
-        corpus, out = Path(place) / "tokens.jsonl", Path(place) / "out"
+    with tempfile.TemporaryDirectory() as temporary:
+        corpus, out = Path(temporary) / "tokens.jsonl", Path(temporary) / "out"
         corpus.write_text("".join(json.dumps({"id": i, "tokens": ids}) + "\n" for i, ids in texts.items()))
         for command in (["capture", model, "--corpus", corpus, "--context", TOKENS, "--dtype", "float32", "--out", out],
                         ["analyze", out, "--out", out / "tables"]):  # fmt: skip

@@ -22,8 +22,8 @@ def seconds(words, clone: Path) -> float:
 
 
 def main():
-    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as place:
-        clone = Path(place) / "ropewalk"
+    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as temporary:
+        clone = Path(temporary) / "ropewalk"
         subprocess.run(["git", "clone", "--quiet", machine.ROOT, clone], check=True)
         made = {target: seconds(["make", target], clone) for target in ("setup", "build", "demo", "test")}
         commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=clone, capture_output=True, text=True, check=True).stdout.strip()

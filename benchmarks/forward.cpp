@@ -23,12 +23,12 @@ using namespace ropewalk;
 constexpr int64_t kKinds = 3;
 
 // Takes every layer; of one group of documents nothing, of the next moments, of the next all.
-class InTurn : public Observer {
+class AlternatingCollector : public Observer {
  public:
-  InTurn(MomentsCollector& moments, MomentsCollector& all, int64_t group)
+  AlternatingCollector(MomentsCollector& moments, MomentsCollector& all, int64_t group)
       : moments_(moments), all_(all), group_(group) {}
   std::vector<Tap> taps(int64_t layer) const override { return all_.taps(layer); }
-  void on_vectors(const Taken& taken) override {
+  void on_vectors(const TappedVectors& taken) override {
     const int64_t kind = taken.document->index / group_ % kKinds;
     if (kind == 1 && taken.point == std::string_view(kPostRope)) moments_.on_vectors(taken);
     if (kind == 2) all_.on_vectors(taken);
@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
   }
   MomentsCollector moments(config, model.heads, {});
   MomentsCollector all(config, model.heads, {.keep = KeepOptions{}, .context = model.context});
-  InTurn collector(moments, all, size);
+  AlternatingCollector collector(moments, all, size);
   ForwardOptions forward;
   forward.memory = model.memory;
   forward.group = size;

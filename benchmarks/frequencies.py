@@ -15,8 +15,8 @@ MEANS = ("low_share_q", "low_share_k", "rope_var_share_q", "rope_var_share_k", "
 def strongest(bands: dict, kind: str) -> dict:
     """The rotary pair with most energy: its wavelength, and its share."""
     energy = bands[f"energy_{kind}"]["value"]
-    place = energy.index(max(energy))
-    return {"wavelength": 2 * math.pi / bands["theta"][place], "share": energy[place] / sum(energy)}
+    index = energy.index(max(energy))
+    return {"wavelength": 2 * math.pi / bands["theta"][index], "share": energy[index] / sum(energy)}
 
 
 def study(name: str, labels: list[str]) -> dict:

@@ -26,10 +26,10 @@ def ours(folder: Path, tokens: int, pairs: int, size: int, *memory) -> dict:
 
 def our_memory(folder: Path, tokens: int, documents: int) -> int:
     """Peak GPU memory of a capture of every token of these documents."""
-    with tempfile.TemporaryDirectory() as place:
-        corpus = Path(place) / "tokens.jsonl"
+    with tempfile.TemporaryDirectory() as temporary:
+        corpus = Path(temporary) / "tokens.jsonl"
         gpu_model.write_corpus(corpus, documents, tokens)
-        command = [machine.BUILD / "ropewalk", "capture", folder, "--corpus", corpus, "--context", str(tokens), "--out", Path(place) / "out",
+        command = [machine.BUILD / "ropewalk", "capture", folder, "--corpus", corpus, "--context", str(tokens), "--out", Path(temporary) / "out",
                    "--device", "cuda", "--log-level", "debug"]  # fmt: skip
         done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=True)
         return int(re.search(r"GPU memory: (\d+) bytes", done.stderr).group(1))
@@ -110,8 +110,8 @@ def measure(folder: Path, model, tokens: int, repeats: int, size: int) -> dict:
 
 
 def main():
-    with tempfile.TemporaryDirectory() as place:
-        folder = gpu_model.make(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(place) / "smollm3-shapes")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = gpu_model.make(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(temporary) / "smollm3-shapes")
         model = gpu_model.load(folder)
         result = {"gpu": gpu_model.describe_gpu(), "model": "SmolLM3-3B's shapes, random weights", "dtype": "bfloat16"}
         result["streaming"] = streamed(folder, model)

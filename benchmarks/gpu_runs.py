@@ -20,8 +20,8 @@ def setting():
     """A folder for results, the model (kept where the command line names a folder) and a corpus."""
     import gpu_model
 
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
         model = gpu_model.make(Path(sys.argv[1]) if len(sys.argv) > 1 else root / "smollm3-shapes")
         corpus = root / "tokens.jsonl"
         gpu_model.write_corpus(corpus, DOCUMENTS, CONTEXT)

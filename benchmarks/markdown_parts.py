@@ -8,7 +8,7 @@ def table(header: list[str], rows: list[list]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])
 
 
-def place(result: dict) -> str:
+def temporary(result: dict) -> str:
     """The machine a result is from."""
     gpu, cpu = result.get("gpu"), result["machine"]
     where = gpu["name"] if gpu else f"{cpu['cores']} cores ({cpu['cpu']})"
@@ -24,8 +24,8 @@ def listed(values) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def ratio(found: dict, places=2) -> str:
+def ratio(found: dict, decimals=2) -> str:
     """With its interval; of too few rounds there is none."""
     if found["rounds"] < ROUNDS:
         raise SystemExit(f"{found['rounds']} rounds; expected {ROUNDS} at least")
-    return f"{found['median']:.{places}f} ({found['low']:.{places}f} – {found['high']:.{places}f})"
+    return f"{found['median']:.{decimals}f} ({found['low']:.{decimals}f} – {found['high']:.{decimals}f})"

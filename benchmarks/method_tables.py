@@ -12,8 +12,8 @@ def contexts(r: dict) -> str:
     rows = []
     for label in labels:
         name, _, context = label.partition("@")
-        means = [(r["checkpoints"][label][f"mean_{key}"], places) for key, places in keys.items()]
-        rows.append([name, f"{int(context or 512):,}", *(f"{mean['value']:.{places}f} ± {mean['se']:.{places}f}" for mean, places in means)])
+        means = [(r["checkpoints"][label][f"mean_{key}"], decimals) for key, decimals in keys.items()]
+        rows.append([name, f"{int(context or 512):,}", *(f"{mean['value']:.{decimals}f} ± {mean['se']:.{decimals}f}" for mean, decimals in means)])
     value = {key: [r["checkpoints"][label][f"mean_{key}"]["value"] for label in labels] for key in keys}
     bias, over, fit = value["bias_strength"], value["bias_context"], value["r2cv_q"][1:]
     percent = lambda share: f"{100 * abs(share):.0f} %"

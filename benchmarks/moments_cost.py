@@ -24,8 +24,8 @@ ratios = [w / wo for w, wo in zip(times["with"], times["without"])]
 result = {"model": model.name, "tokens": tokens, "seconds": times, "ratio_median": statistics.median(ratios), "ratios": ratios,
           "ratio_of_fastest": min(times["with"]) / min(times["without"])}  # fmt: skip
 
-with tempfile.TemporaryDirectory() as place:
-    root = Path(place)
+with tempfile.TemporaryDirectory() as temporary:
+    root = Path(temporary)
     vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
     result["peak_memory_bytes"] = {}
     for documents in (10, 100):

@@ -3,7 +3,7 @@
 import statistics
 
 import many_gpus as many
-from markdown_parts import image, listed, place, ratio, table
+from markdown_parts import image, listed, temporary, ratio, table
 
 # In the order of the chart and the table; (key of cpu.json, what it is called)
 WAYS = [("floor", "floor"), ("torch_alone", "torch's products and attention alone"), ("ropewalk_without_moments", "Ropewalk, nothing kept"), ("ropewalk", "Ropewalk, moments of every token"),
@@ -25,7 +25,7 @@ def gpu(r: dict) -> str:
     needed = listed([f"{row['times_the_floor_of_what_is_needed']:.2f}" for row in r["lengths"]])
     documents = listed([str(row["every_token_kept_or_measured"]["documents"]) for row in r["lengths"]])
     header = ["tokens", "Ropewalk", "floor", "times the floor", "moments add", "the rest adds", "transformers", "times faster", "with 16 tokens sampled", "memory, GB"]
-    return f"""{r['model']}, {r['dtype']}; milliseconds per document ({place(r)}):
+    return f"""{r['model']}, {r['dtype']}; milliseconds per document ({temporary(r)}):
 
 {table(header, rows)}
 
@@ -54,13 +54,13 @@ def gpu_end_to_end(r: dict) -> str:
         return ""  # of two rounds, from before five were asked for
     return f"""From a checkpoint on disk, the file cache cold, to the table of heads, {r['documents']} documents of {r['tokens']:,} tokens: {ours} with
 every token; {peer} for a script with transformers, hooks and scikit-learn that keeps {used['peer']} tokens per document,
-{ratio(r['times_faster'], 1)} times as long ({place(r)})."""
+{ratio(r['times_faster'], 1)} times as long ({temporary(r)})."""
 
 
 def weak_scaling(r: dict) -> str:
     rows = [[row["processes"], row["documents"], f"{row['median_seconds']:.1f}", f"{row['seconds_with_perfect_scaling']:.1f}", f"{row['efficiency']:.0%}".replace("%", " %")]
             for row in r["weak_scaling"]]  # fmt: skip
-    return f"""SmolLM2-135M, {r['dtype']}, documents of {r['tokens_a_document']:,} tokens, {r['mpi']} ({place(r)}):
+    return f"""SmolLM2-135M, {r['dtype']}, documents of {r['tokens_a_document']:,} tokens, {r['mpi']} ({temporary(r)}):
 
 {table(["processes", "documents", "seconds", "perfect", "efficiency"], rows)}"""
 
@@ -97,7 +97,7 @@ def by_threads(rows: list[dict]) -> str:
 
 
 def cpu_threads(r: dict) -> str:
-    return f"""{r['model']}, one document of {r['tokens']:,} tokens ({place(r)}); times faster than transformers' plain pass with as many threads, with
+    return f"""{r['model']}, one document of {r['tokens']:,} tokens ({temporary(r)}); times faster than transformers' plain pass with as many threads, with
 the interval of {r['rows'][0]['times_faster']['rounds']} rounds in turn:
 
 {by_threads(r['rows'])}"""
@@ -115,7 +115,7 @@ def cpu(r: dict) -> str:
         rows.append([name, f"{median:.2f}", f"{spread[0]:.2f} – {spread[1]:.2f}", times])
     versions = ", ".join(f"{NAMES[name]} {facts['version']}" for name, facts in r["peers"].items() if facts.get("version"))
     header = ["", "seconds", "from – to", "times Ropewalk's"]
-    text = f"""SmolLM2-135M, float32, one document of {r['tokens']:,} tokens, {r['threads']} threads ({place(r)}{', ' if versions else ''}{versions}):
+    text = f"""SmolLM2-135M, float32, one document of {r['tokens']:,} tokens, {r['threads']} threads ({temporary(r)}{', ' if versions else ''}{versions}):
 
 {table(header, rows)}
 
@@ -136,7 +136,7 @@ def end_to_end(r: dict) -> str:
     rows = [[name, f"{r[key]['median_seconds']:.1f}", f"{min(r[key]['seconds']):.1f} – {max(r[key]['seconds']):.1f}", f"{r[key]['peak_memory_bytes'] / 1e9:.2f}"]
             for key, name in (("ropewalk", "Ropewalk"), ("peer", "transformers with hooks, scikit-learn"))]  # fmt: skip
     return f"""From a checkpoint on disk to the table of heads, SmolLM2-135M, {r['documents']} documents of {r['tokens']:,} tokens, every token of all
-{r['heads']} heads ({place(r)}):
+{r['heads']} heads ({temporary(r)}):
 
 {table(["", "seconds", "from – to", "peak memory, GB"], rows)}
 
@@ -162,7 +162,7 @@ def scaling(r: dict) -> str:
             [f"{row['peak_memory_bytes'] / 1e6:,.0f}" for row in rows]))])  # fmt: skip
     return f"""`ropewalk capture` of every token in float32, SmolLM2-135M (for layers, models of its shapes with random weights): median
 milliseconds per token of whole processes, less the {r['start_seconds']:.1f} s that a capture of one token takes; the most memory of any
-run ({place(r)}).
+run ({temporary(r)}).
 
 Documents of {r['document_tokens']} tokens, `{' '.join(map(str, r['options_of_documents']))}`:
 
@@ -197,7 +197,7 @@ def analysis(r: dict) -> str:
     seconds, processor = r["median_seconds"], r["median_processor_seconds"]
     return f"""`ropewalk analyze` of a capture with {r['heads']} query heads of {r['dimensions']} dimensions and {r['blocks']} blocks, as SmolLM3-3B's has: {processor['ropewalk']:.1f} s of processor
 time for all tables, with all standard errors. The program before took {processor['other']:.1f} s: {times(r['processor_ratio'])} as much. In time that passed it is {times(r['ratio'])},
-where the program had {processor['ropewalk'] / seconds['ropewalk']:.1f} cores to itself ({r['ratio']['rounds']} rounds in turn; {place(r)})."""
+where the program had {processor['ropewalk'] / seconds['ropewalk']:.1f} cores to itself ({r['ratio']['rounds']} rounds in turn; {temporary(r)})."""
 
 
 def study_rows(results: list[dict]) -> str:
@@ -219,4 +219,4 @@ hooks and scikit-learn on 16 sampled tokens per document (`script.py`); it takes
 
 {study_rows(list(results))}
 
-({place(results[0])}; ratios are medians of {results[0]['times_the_limit']['rounds']} rounds, with an interval.)"""
+({temporary(results[0])}; ratios are medians of {results[0]['times_the_limit']['rounds']} rounds, with an interval.)"""

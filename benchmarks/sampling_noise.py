@@ -18,8 +18,8 @@ model = Path(sys.argv[1]) if len(sys.argv) > 1 else machine.SMOLLM2
 context, counts = 1024, [8, 16, 32, 64]
 ropewalk = machine.BUILD / "ropewalk"
 rows = []
-with tempfile.TemporaryDirectory() as place:
-    root = Path(place)
+with tempfile.TemporaryDirectory() as temporary:
+    root = Path(temporary)
     corpus = root / "pods"
     corpus.mkdir()
     for path in sorted(glob.glob("/usr/share/perl/*/pod/*.pod")):

@@ -98,8 +98,8 @@ def settings(sizes: Sizes, models: dict[int, Path]) -> list[tuple]:
 
 def main(share=1.0, rounds=3):
     sizes = Sizes(share)
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
         models, captures = make_models(root, sizes.layers), Captures(root)
         runs = settings(sizes, models)
         starts, measured = {}, [[] for _ in runs]

@@ -75,9 +75,9 @@ def joining(root: Path) -> dict:
 
 def main():
     mpi = subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout.splitlines()[0]
-    with tempfile.TemporaryDirectory() as place:
-        join = joining(Path(place))
-        rows = weak_scaling(Path(place))
+    with tempfile.TemporaryDirectory() as temporary:
+        join = joining(Path(temporary))
+        rows = weak_scaling(Path(temporary))
     machine.write("processes", {
         "mpi": mpi, "cores": os.cpu_count(), "threads_a_process": 1, "model": machine.SMOLLM2.name, "dtype": "float32",
         "tokens_a_document": CONTEXT, "documents_a_process": DOCUMENTS, "weak_scaling": rows, "join": join})  # fmt: skip

@@ -105,8 +105,8 @@ def forget(folders):
 def reading(folders, flags=0) -> float | None:
     """Seconds to read all weights once, a few parts at a time; None where the file system refuses these flags."""
 
-    def read(place):
-        path, begin = place
+    def read(chunk):
+        path, begin = chunk
         with mmap.mmap(-1, PART) as part:  # aligned, as O_DIRECT wants it
             file = os.open(path, os.O_RDONLY | flags)
             try:
@@ -116,11 +116,11 @@ def reading(folders, flags=0) -> float | None:
                 os.close(file)
 
     forget(folders)
-    places = [(path, begin) for path in weights(folders) for begin in range(0, path.stat().st_size, 16 * PART)]
+    chunks = [(path, begin) for path in weights(folders) for begin in range(0, path.stat().st_size, 16 * PART)]
     start = time.perf_counter()
     try:
         with ThreadPoolExecutor(READERS) as pool:
-            list(pool.map(read, places))
+            list(pool.map(read, chunks))
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
@@ -207,8 +207,8 @@ def script(kind: Kind, root: Path, folders) -> float:
 
 
 def study(kind: Kind, rounds: int) -> dict:
-    with tempfile.TemporaryDirectory() as place:
-        root = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = Path(temporary)
         folders = make_checkpoints(kind, root)
         experiment = write_experiment(kind, root, folders)
         compute = computing(kind, folders[0])

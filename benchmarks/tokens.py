@@ -72,12 +72,12 @@ def main():
     programs = dict(zip(("old", "new") if len(given) > 1 else ("new",), given))
     rounds = int(sys.argv[-1]) if sys.argv[-1].isdigit() else 3
     runs = {}
-    with tempfile.TemporaryDirectory() as place:
-        place = Path(place)
+    with tempfile.TemporaryDirectory() as temporary:
+        temporary = Path(temporary)
         for size in (50, 500):
-            write_corpus(place / f"{size}.jsonl", size * 10**6)
-        write_tokens(place / "tokens.jsonl", place / "50.jsonl")
-        corpora = {"capture_50_MB": place / "50.jsonl", "capture_500_MB": place / "500.jsonl", "capture_tokens": place / "tokens.jsonl"}
+            write_corpus(temporary / f"{size}.jsonl", size * 10**6)
+        write_tokens(temporary / "tokens.jsonl", temporary / "50.jsonl")
+        corpora = {"capture_50_MB": temporary / "50.jsonl", "capture_500_MB": temporary / "500.jsonl", "capture_tokens": temporary / "tokens.jsonl"}
         commands = {name: ["capture", DEMO / "S1-56", "--corpus", corpus, "--tokenizer", DEMO / "tokenizer.json",
                            "--context", CONTEXT, "--documents", DOCUMENTS, "--quiet"] for name, corpus in corpora.items()}  # fmt: skip
         commands["demo"] = ["run", machine.ROOT / "experiments/demo.yaml", "--quiet"]
@@ -86,12 +86,12 @@ def main():
                 for side in programs if i % 2 == 0 else reversed(programs):
                     if name in corpora:
                         machine.forget([corpora[name]])
-                    run = observed([programs[side], *words, "--out", place / f"{name}{side}{i}"])
+                    run = observed([programs[side], *words, "--out", temporary / f"{name}{side}{i}"])
                     if name in corpora:
                         run["corpus_bytes"] = cached(corpora[name])
                     runs.setdefault(name, {}).setdefault(side, []).append(run)
                     print(name, side, run, flush=True)
-        made = json.loads((place / f"demonew{rounds - 1}" / "manifest.json").read_text())
+        made = json.loads((temporary / f"demonew{rounds - 1}" / "manifest.json").read_text())
     median = {name: {side: {key: statistics.median(run[key] for run in some) for key in some[0]} for side, some in sides.items()} for name, sides in runs.items()}
     machine.write("tokens" if len(programs) > 1 else "tokens_cost", {"runs": runs, "median": median, "demo_seconds_of_stages": made.get("seconds")})
 

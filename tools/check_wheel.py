@@ -51,9 +51,9 @@ def faults(path):
         order = [library for library in needed if re.match("lib(crypto|parquet)", library)]
         if any("parquet" in library for library in order) and "crypto" not in order[0]:
             yield f"{name}: needs {', '.join(order)}; expected libcrypto before libparquet, which has one of its own"
-        for place in paths:
-            if not place.startswith("$ORIGIN"):
-                yield f"{name}: looks for libraries in {place}; expected places beside itself"
+        for folder in paths:
+            if not folder.startswith("$ORIGIN"):
+                yield f"{name}: looks for libraries in {folder}; expected places beside itself"
         if name == PROGRAM and PAGE not in content:
             yield f"{name}: the page of the report is missing; build with ROPEWALK_REPORT=ON"
     (metadata,) = fnmatch.filter(names, "*.dist-info/METADATA")

@@ -94,8 +94,8 @@ class Tale:
     def along(self, words):
         """A word of the list, which is in the order of the road, from about where the tale is."""
         centre = len(words) * self.told / SENTENCES_TO_THE_END
-        place = round(self.random.gauss(centre, 0.04 * len(words)))
-        return words[min(max(place, 0), len(words) - 1)]
+        index = round(self.random.gauss(centre, 0.04 * len(words)))
+        return words[min(max(index, 0), len(words) - 1)]
 
     def view(self):
         return self.along(SCENERY)

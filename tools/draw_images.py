@@ -22,11 +22,11 @@ ASKED = ["--statistic", "r2_pc2_k,r_k_run,rank90_k", "--portrait", "within_r_q,w
 
 def main() -> None:
     ropewalk = ROOT / "build" / "ropewalk"
-    with tempfile.TemporaryDirectory() as place:
-        run = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(place) / "demo"
+    with tempfile.TemporaryDirectory() as temporary:
+        run = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(temporary) / "demo"
         if not (run / "qk.csv").exists():
             subprocess.run([ropewalk, "demo", "--out", run, "--quiet"], check=True, stdout=subprocess.DEVNULL)
-        out = Path(place) / "figures"
+        out = Path(temporary) / "figures"
         experiment = ROOT / "experiments" / "demo.yaml"
         subprocess.run([ropewalk, "figures", run, "--out", out, "--experiment", experiment, "--format", "png", "--quiet", *ASKED], check=True)
         for picture, figure in PICTURES.items():

@@ -38,8 +38,7 @@ int main() {
     const at::Tensor k = with_position(noise(2, document, 2), -1);
     capture.add(/*layer=*/0, document, q, k);
   }
-  const ropewalk::CheckpointAnalysis heads =
-      ropewalk::analyze_capture(capture.layer(0), 1, "example");
+  const ropewalk::CheckpointTable heads = ropewalk::analyze_capture(capture.layer(0), 1, "example");
   std::printf("head  r_q               r_k               explained variance\n");
   for (const size_t row : heads.head_rows()) {
     std::printf("%4d", static_cast<int>(heads.q_head[row]));

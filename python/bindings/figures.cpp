@@ -13,10 +13,10 @@
 namespace ropewalk::python {
 namespace {
 
-using Named = std::vector<std::pair<std::string, std::string>>;  // names and specifications
+using NamedTexts = std::vector<std::pair<std::string, std::string>>;  // names and specifications
 
-Named figures(nb::handle listener, const std::string& table, const AskedFigures& more) {
-  Named made;
+NamedTexts figures(nb::handle listener, const std::string& table, const AskedFigures& more) {
+  NamedTexts made;
   run_job(listener, [&] {
     for (const Figure& figure : table_figures(table, more).figures) {
       made.emplace_back(figure.name, figure.spec.dump());

@@ -27,13 +27,13 @@ namespace {
 constexpr auto kLook = std::chrono::milliseconds(50);  // for signals and news
 
 // What the work has to tell, until the calling thread takes it.
-struct News {
+struct PendingReports {
   std::vector<std::pair<log::Level, std::string>> lines;
   std::map<int64_t, ProgressReport> progress;  // by job: the latest
   bool done = false;
 };
 
-class Mailbox {
+class ReportQueue {
  public:
   void line(log::Level level, std::string_view text) {
     const std::lock_guard lock(mutex_);
@@ -51,7 +51,7 @@ class Mailbox {
     changed_.notify_one();
   }
   // What came until the work is done, or for a while.
-  News wait() {
+  PendingReports wait() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kLook, [&] { return news_.done; });
     return {std::exchange(news_.lines, {}), std::exchange(news_.progress, {}), news_.done};
@@ -60,27 +60,27 @@ class Mailbox {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  News news_;
+  PendingReports news_;
 };
 
 // Where the library's lines and reports go while a job runs.
-class Sinks {
+class SinkRedirection {
  public:
-  Sinks(Mailbox& box, log::Level level) {
+  SinkRedirection(ReportQueue& box, log::Level level) {
     log::set_level(level);
     log::set_sink([&box](log::Level at, std::string_view text) { box.line(at, text); });
     set_progress_sink([&box](const ProgressReport& report) { box.report(report); });
   }
-  ~Sinks() {
+  ~SinkRedirection() {
     log::set_sink({});
     set_progress_sink({});
     forget_interrupt();
   }
-  Sinks(const Sinks&) = delete;
-  Sinks& operator=(const Sinks&) = delete;
+  SinkRedirection(const SinkRedirection&) = delete;
+  SinkRedirection& operator=(const SinkRedirection&) = delete;
 };
 
-void deliver(nb::handle listener, const News& news) {
+void deliver(nb::handle listener, const PendingReports& news) {
   for (const auto& [level, line] : news.lines) {
     listener.attr("line")(static_cast<int>(level), line.c_str());
   }
@@ -111,9 +111,9 @@ void stay_if_program_ends() {
 }
 
 // The right to run a job: one thread has it at a time.
-class Turn {
+class JobLock {
  public:
-  Turn() {
+  JobLock() {
     if (holder == std::this_thread::get_id()) {
       throw UsageError("a listener of a job cannot start another");
     }
@@ -129,9 +129,9 @@ class Turn {
     }
     holder = std::this_thread::get_id();
   }
-  ~Turn() { holder = std::thread::id(); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  ~JobLock() { holder = std::thread::id(); }
+  JobLock(const JobLock&) = delete;
+  JobLock& operator=(const JobLock&) = delete;
 
   // Nobody gets it any more, once the job at hand has stopped: also one that has its turn and waits
   // for the GIL to begin. A second time it does nothing: threads that were the first to use the
@@ -156,9 +156,9 @@ void run_job(nb::handle listener, const std::function<void()>& work) {
   std::exception_ptr error;
   std::optional<nb::python_error> failed;
   {
-    const Turn turn;
-    Mailbox box;
-    const Sinks sinks(box, level);
+    const JobLock turn;
+    ReportQueue box;
+    const SinkRedirection sinks(box, level);
     std::thread worker([&] {
       try {
         work();
@@ -169,7 +169,7 @@ void run_job(nb::handle listener, const std::function<void()>& work) {
       box.finish();
     });
     for (bool done = false; !done;) {
-      News news;
+      PendingReports news;
       {
         const nb::gil_scoped_release released;
         news = box.wait();
@@ -187,6 +187,6 @@ void run_job(nb::handle listener, const std::function<void()>& work) {
   if (error) std::rethrow_exception(error);
 }
 
-void end_jobs() { Turn::end(); }
+void end_jobs() { JobLock::end(); }
 
 }  // namespace ropewalk::python

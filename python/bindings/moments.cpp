@@ -117,13 +117,13 @@ void step_tables(nb::handle listener, const std::vector<std::string>& folders,
 }
 
 // The tables of several moments, which are analyzed one after the other.
-class Tables {
+class TablesBuilder {
  public:
   void add(nb::handle listener, const SharedMoments& kept, const std::string& label,
            const std::string& model, int64_t components) {
     run_job(listener, [&] {
-      CheckpointAnalysis analysis =
-          analyze_capture(as_stored(named(kept, label, model)), components, label);
+      CheckpointTable analysis =
+          analyze_capture(rounded_to_file(named(kept, label, model)), components, label);
       fill_training_time(analysis);
       analysis.order = static_cast<int64_t>(checkpoints_.size());
       checkpoints_.push_back(std::move(analysis));
@@ -135,7 +135,7 @@ class Tables {
   }
 
  private:
-  std::vector<CheckpointAnalysis> checkpoints_;
+  std::vector<CheckpointTable> checkpoints_;
 };
 
 // How processes share batches: Python counts documents of every batch.
@@ -184,7 +184,7 @@ nb::tuple contents(const SharedMoments& kept) {
   }
   const CaptureShape shape =
       shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
-  for (const Accumulated& one : moments.accumulated) {
+  for (const AccumulatedFields& one : moments.accumulated) {
     const std::vector<KeptField> fields = one.accumulator->fields(shape);
     for (size_t i = 0; i < fields.size(); ++i) {
       put(total_name(*one.accumulator, fields[i]),
@@ -228,7 +228,7 @@ void bind_shared_moments(nb::module_& module) {
              return without_gil([&] { return kept.next_document(); });
            })
       .def("require_whole",
-           [](const SharedMoments& kept) { without_gil([&] { kept.require_whole(); }); })
+           [](const SharedMoments& kept) { without_gil([&] { kept.require_complete(); }); })
       .def("contents", contents)
       .def("set_context", [](SharedMoments& kept,
                              int64_t context) { without_gil([&] { kept.set_context(context); }); })
@@ -261,11 +261,11 @@ void bind_moments(nb::module_& module) {
         new (self) FolderLock(folder);
         self->sign();
       });
-  module.def("refuse_held", [](const std::string& folder) { refuse_held(folder); });
-  nb::class_<Tables>(module, "Tables")
+  module.def("refuse_held", [](const std::string& folder) { require_unlocked(folder); });
+  nb::class_<TablesBuilder>(module, "Tables")
       .def(nb::init<>())
-      .def("add", &Tables::add)
-      .def("write", &Tables::write);
+      .def("add", &TablesBuilder::add)
+      .def("write", &TablesBuilder::write);
   module.def("write_step", step);
   module.def("write_step_tables", step_tables);
 }

@@ -17,23 +17,23 @@ namespace ropewalk::python {
 namespace {
 
 // Takes what a verb shows.
-class Shown {
+class OutputCapture {
  public:
-  explicit Shown(std::string& text) {
+  explicit OutputCapture(std::string& text) {
     cli::set_output([&text](std::string_view more) { text += more; });
   }
-  ~Shown() { cli::set_output({}); }
-  Shown(const Shown&) = delete;
-  Shown& operator=(const Shown&) = delete;
+  ~OutputCapture() { cli::set_output({}); }
+  OutputCapture(const OutputCapture&) = delete;
+  OutputCapture& operator=(const OutputCapture&) = delete;
 };
 
 // torch's threads are the whole program's: what a verb asks for is for its own time alone.
-class OwnThreads {
+class ThreadCountScope {
  public:
-  OwnThreads() = default;
-  ~OwnThreads() { at::set_num_threads(before_); }
-  OwnThreads(const OwnThreads&) = delete;
-  OwnThreads& operator=(const OwnThreads&) = delete;
+  ThreadCountScope() = default;
+  ~ThreadCountScope() { at::set_num_threads(before_); }
+  ThreadCountScope(const ThreadCountScope&) = delete;
+  ThreadCountScope& operator=(const ThreadCountScope&) = delete;
 
  private:
   int before_ = at::get_num_threads();
@@ -57,8 +57,8 @@ void run_verb(std::vector<std::string> words) {
 std::string call(nb::handle listener, const std::vector<std::string>& words) {
   std::string text;
   run_job(listener, [&] {
-    const Shown shown(text);
-    const OwnThreads threads;
+    const OutputCapture shown(text);
+    const ThreadCountScope threads;
     run_verb(words);
   });
   return text;

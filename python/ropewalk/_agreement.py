@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Said(NamedTuple):
+class Reported(NamedTuple):
     """What one process tells the others."""
 
     batches: int
@@ -33,7 +33,7 @@ class Agreement(NamedTuple):
     ready: bool  # every process has its batches
 
 
-def agreement(said: Sequence[Said]) -> Agreement:
+def agreement(said: Sequence[Reported]) -> Agreement:
     """Processes that close together finish what they have. One that stops, or closes alone, ends the measuring of all."""
     problem = next((Problem(process, *one.problem) for process, one in enumerate(said) if one.problem), None)
     over = any(one.stops for one in said) or any(one.closes for one in said) and not all(one.closes for one in said)

@@ -16,7 +16,7 @@ def _again(make: Callable[..., Any], options: dict[str, Any]) -> Any:
     return make(**options)
 
 
-class _Holder:
+class _WatchHolder:
     """The watch of a training run: made when it starts, closed when it ends."""
 
     def __init__(self, make: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ def trainer_callback(**options: Any) -> Any:
     """
     from transformers import TrainerCallback
 
-    class WatchCallback(_Holder, TrainerCallback):  # type: ignore[misc, unused-ignore]
+    class WatchCallback(_WatchHolder, TrainerCallback):  # type: ignore[misc, unused-ignore]
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
             self.start(model, state.global_step, self._log())
 
@@ -109,7 +109,7 @@ def lightning_callback(**options: Any) -> Any:
     if base is None:
         raise UsageError("lightning_callback: neither lightning nor pytorch_lightning can be imported; install one")
 
-    class WatchCallback(_Holder, base):  # type: ignore[misc, unused-ignore]
+    class WatchCallback(_WatchHolder, base):  # type: ignore[misc, unused-ignore]
         def on_train_start(self, trainer: Any, module: Any) -> None:
             self.start(module, trainer.global_step, self._options.get("log"))
 

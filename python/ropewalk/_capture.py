@@ -221,18 +221,18 @@ class Capture:
             return
         means, positions, products = (self._get(kind, f"block_{field}", row) for field in ("mean", "position", "products"))
         rows, columns = _triangle(whole.d)
-        for place, block in enumerate(counts.blocks):
-            taken = counts.block_n[place]
+        for index, block in enumerate(counts.blocks):
+            taken = counts.block_n[index]
             left = counts.n - taken
             share = taken / left if left > 0 else 0.0
             mean = whole.mean + (whole.mean - means[block]) * share
-            t = counts.position_mean + (counts.position_mean - counts.block_mean[place]) * share
-            offset, drift, weight = means[block] - mean, counts.block_mean[place] - t, taken * left / counts.n
+            t = counts.position_mean + (counts.position_mean - counts.block_mean[index]) * share
+            offset, drift, weight = means[block] - mean, counts.block_mean[index] - t, taken * left / counts.n
             yield StreamMoments(
                 left,
                 mean,
                 t,
-                counts.scatter - counts.block_scatter[place] - weight * drift**2,
+                counts.scatter - counts.block_scatter[index] - weight * drift**2,
                 whole._position - positions[block] - weight * drift * offset,
                 whole._products - products[block] - weight * offset[rows] * offset[columns],
             )

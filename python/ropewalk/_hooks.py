@@ -40,8 +40,8 @@ class Hooks:
             interface.add(self._taker)
             self._interfaces.append(interface)
         for module in _attention.models(self._model):
-            self._registered.append(module.register_forward_pre_hook(_Noter(weakref.ref(self), True), with_kwargs=True))
-            self._registered.append(module.register_forward_hook(_Noter(weakref.ref(self), False), with_kwargs=True, always_call=True))
+            self._registered.append(module.register_forward_pre_hook(_AttentionRecorder(weakref.ref(self), True), with_kwargs=True))
+            self._registered.append(module.register_forward_hook(_AttentionRecorder(weakref.ref(self), False), with_kwargs=True, always_call=True))
 
     def detach(self) -> None:
         for interface in self._interfaces:
@@ -113,7 +113,7 @@ def _taker(hooks: weakref.ref[Hooks]) -> _attention.Taker:
     return take
 
 
-class _Noter:
+class _AttentionRecorder:
     """Notes, while a model of transformers runs, whether it was called with gradients, and without positions: with ids alone, or with names. The
     innermost one makes them.
 
@@ -134,7 +134,7 @@ class _Noter:
             hooks.note(self._before, arguments, named)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Noter, ()
+        return _AttentionRecorder, ()
 
 
 class StepCounter:

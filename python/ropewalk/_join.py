@@ -12,7 +12,7 @@ from ._processes import Processes
 MOST_BLOCKS = 32  # of all processes together
 
 
-class Spoiled(NamedTuple):
+class NotFiniteRows(NamedTuple):
     """What is wrong in one process; all get the same."""
 
     process: int
@@ -33,7 +33,7 @@ class _Facts(NamedTuple):
     last: int
 
 
-def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any], list[Any]]) -> Measurement | Spoiled:
+def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any], list[Any]]) -> Measurement | NotFiniteRows:
     """In the first process that of all; in the others nothing of use. A process keeps its own batches alone, whatever their number. Collective."""
     if processes.count() == 1 and measurement.wanted <= MOST_BLOCKS:
         return measurement
@@ -46,12 +46,12 @@ def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any
     told: list[_Facts] = [_Facts(*one) for one in exchange(tuple(_Facts(problem, sizes, layers, documents, measurement.context, len(measurement.left_out), measurement.steps, measurement.last)))]
     for process, one in enumerate(told):
         if one.problem is not None:
-            return Spoiled(process, *one.problem)
+            return NotFiniteRows(process, *one.problem)
     known = [(process, one) for process, one in enumerate(told) if one.sizes is not None]
     for process, one in known:
         first = known[0][1]
         if (one.sizes, one.layers) != (first.sizes, first.layers):
-            return Spoiled(
+            return NotFiniteRows(
                 process, "UsageError",
                 f"found layers {one.layers} of {one.sizes} in this process and {first.layers} of {first.sizes} in process {known[0][0]}: expected the same in all",
             )  # fmt: skip
@@ -60,7 +60,7 @@ def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any
     measurement.batches_left_out = sum(one.left_out for one in told)
     measurement.context = max(one.context for one in told)
     if not any(numbers):
-        return Spoiled(0, "InputError", measurement.why_nothing())
+        return NotFiniteRows(0, "InputError", measurement.why_nothing())
     measurement.last = max(one.last for one in told)
     measurement.steps = _by_block([step for one in told for step in one.steps], numbers, blocks)
     if processes.rank() == 0 or any(documents):

@@ -35,26 +35,26 @@ class Rows:
         self._device = device
         self._turned = tokens  # that RoPE was chosen for, where it asks for a length: padding counts too
         if counted is not None and mask is None:
-            self.positions, self.places, self.context = torch.arange(tokens).expand(batch, tokens), None, tokens
+            self.positions, self.real_indexes, self.context = torch.arange(tokens).expand(batch, tokens), None, tokens
             self.wrong = (positions.detach() != counted).any()
             return
         self.positions = positions.detach().to("cpu").expand(batch, tokens)
         self._turned = int(self.positions.max()) + 1 if self.positions.numel() else 0
         real = _attention.real_tokens(mask, batch, tokens)
         real = None if real is None else real.to("cpu")
-        self.places = None if real is None or bool(real.all()) else [row.nonzero().flatten() for row in real]
-        seen = self.positions if self.places is None or real is None else self.positions[real]
+        self.real_indexes = None if real is None or bool(real.all()) else [row.nonzero().flatten() for row in real]
+        seen = self.positions if self.real_indexes is None or real is None else self.positions[real]
         self.context = int(seen.max()) + 1 if seen.numel() else 0
 
     def parts(self, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[int]]]:
         """Queries, keys, positions and documents without padding."""
-        if self.places is None:
+        if self.real_indexes is None:
             return [(q, k, self.positions, documents)]
         found = []
-        for row, (places, document) in enumerate(zip(self.places, documents, strict=True)):
-            if len(places) > 0:
-                there = places.to(self._device)
-                found.append((q[row : row + 1].index_select(2, there), k[row : row + 1].index_select(2, there), self.positions[row : row + 1, places], [document]))
+        for row, (real_indexes, document) in enumerate(zip(self.real_indexes, documents, strict=True)):
+            if len(real_indexes) > 0:
+                there = real_indexes.to(self._device)
+                found.append((q[row : row + 1].index_select(2, there), k[row : row + 1].index_select(2, there), self.positions[row : row + 1, real_indexes], [document]))
         return found
 
     @property
@@ -65,7 +65,7 @@ class Rows:
     @property
     def documents(self) -> int:
         """Rows that are more than padding."""
-        return len(self.positions) if self.places is None else sum(len(places) > 0 for places in self.places)
+        return len(self.positions) if self.real_indexes is None else sum(len(real_indexes) > 0 for real_indexes in self.real_indexes)
 
 
 class NotFinite(Exception):
@@ -173,7 +173,7 @@ class Measurement:
     def _add(self, layer: int, batch: int, q: torch.Tensor, k: torch.Tensor, rows: Rows, scale: float | None, known: tuple[Any, ...]) -> None:
         if self.moments is None:
             self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=self._layers or layer + 1, blocks=self.wanted, scale=scale, config=self._config)
-        if rows.places is not None and k.shape[2] != q.shape[2]:
+        if rows.real_indexes is not None and k.shape[2] != q.shape[2]:
             raise UsageError(f"k: found a tensor of {list(k.shape)}, expected {q.shape[2]} tokens, as of the queries")
         self.context = max(self.context, rows.context)
         self._documents[batch], self.steps[batch] = rows.documents, self.now

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _checks, _faults
-from ._agreement import Said, agreement
+from ._agreement import Reported, agreement
 from ._faults import Faults
 from ._hooks import Hooks, OptimizerHooks
 from ._join import join
@@ -30,7 +30,7 @@ class Schedule(NamedTuple):
     passes: Callable[[torch.nn.Module], Any] | None  # makes batches that a step lacks
 
 
-class Measuring:
+class MeasurementCycle:
     """The measurements of one process: at most one at hand, from the step at which it begins to the exchange that ends it."""
 
     def __init__(self, model: torch.nn.Module, subject: WatchedModel, schedule: Schedule, processes: Processes, faults: Faults, results: Results) -> None:
@@ -154,7 +154,7 @@ class Measuring:
         """Where all processes stand with the measurement at hand. They may make different numbers of passes per step, and finish together. Collective."""
         measurement = self.measurement
         assert measurement is not None
-        said = self._exchange(Said(measurement.batches, measurement.full, self._problem(measurement), self.stops, self.closes and not self.stops))
+        said = self._exchange(Reported(measurement.batches, measurement.full, self._problem(measurement), self.stops, self.closes and not self.stops))
         agreed = agreement(said)
         if agreed.problem or agreed.over:
             self._drop()

@@ -13,13 +13,13 @@ from . import _module
 
 def _library_folders() -> list[str]:
     """Of torch and pyarrow, where they lie in another site-packages than this package, which looks for them beside itself."""
-    beside = Path(__file__).resolve().parents[1]
+    own_folder = Path(__file__).resolve().parents[1]
     folders = []
     for package, inside in (("torch", "lib"), ("pyarrow", "")):
         spec = importlib.util.find_spec(package)
-        for place in (spec.submodule_search_locations or [])[:1] if spec else []:
-            if Path(place).resolve().parent != beside:
-                folders.append(str(Path(place) / inside))
+        for folder in (spec.submodule_search_locations or [])[:1] if spec else []:
+            if Path(folder).resolve().parent != own_folder:
+                folders.append(str(Path(folder) / inside))
     return folders
 
 

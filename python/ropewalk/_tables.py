@@ -67,8 +67,8 @@ def _without_guard(table: pyarrow.Table, name: str) -> pyarrow.Table:
     if not any(GUARDED.match(text) for text in known):
         return table
     plain = pa.array([GUARDED.sub(r"\1", text) for text in known], pa.string())
-    places = compute.index_in(column, pa.array(known, pa.string()))
-    return table.set_column(table.column_names.index(name), name, compute.take(plain, places))
+    indexes = compute.index_in(column, pa.array(known, pa.string()))
+    return table.set_column(table.column_names.index(name), name, compute.take(plain, indexes))
 
 
 def convert(table: pyarrow.Table, kind: Kind) -> Any:

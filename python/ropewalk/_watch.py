@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _checks
 from ._faults import Faults
-from ._measuring import Measuring, Schedule
+from ._measuring import MeasurementCycle, Schedule
 from ._processes import Processes
 from ._results import Results
 from ._study import Study
@@ -61,7 +61,7 @@ class Watch:
         self._processes = Processes(group)
         self._followed = False  # a callback follows the training, whoever closes this
         self._results = Results(self._processes, self._faults, log, out, self._subject.name, components)
-        self._measuring = Measuring(model, self._subject, schedule, self._processes, self._faults, self._results)
+        self._measuring = MeasurementCycle(model, self._subject, schedule, self._processes, self._faults, self._results)
         self._closed = False
         self.at(step)
 
@@ -135,14 +135,14 @@ class Watch:
         return f"<ropewalk.Watch of {self._subject.kind} at step {self.step}: {state}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Unwatched, ()  # a copy of a model that holds its watch
+        return DetachedWatch, ()  # a copy of a model that holds its watch
 
     def _usable(self) -> None:
         if self._closed:
             raise UsageError("watch: is closed; make a new one")
 
 
-class Unwatched:
+class DetachedWatch:
     """What a copy of a model, or what is saved of it, has in the place of a watch: nothing is measured."""
 
     def tap(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None = None, mask: torch.Tensor | None = None) -> None:

@@ -15,7 +15,7 @@ from ._listener import Listener
 from .errors import UsageError
 
 
-def call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress: bool | None, repeated: Mapping[str, Sequence[str]] | None = None) -> str:
+def call(verb: str, indexes: Iterable[Any], options: Mapping[str, Any], progress: bool | None, repeated: Mapping[str, Sequence[str]] | None = None) -> str:
     """Runs a verb, and returns what it prints."""
     words = [verb]
     for name, value in options.items():
@@ -26,10 +26,10 @@ def call(verb: str, places: Iterable[Any], options: Mapping[str, Any], progress:
             words.append(f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
     for name, values in (repeated or {}).items():
         words += [f"--{name}={value}" for value in ([values] if isinstance(values, str) else values)]
-    for place in places:
-        if not isinstance(place, str | os.PathLike):
-            raise UsageError(f"{verb}: found {type(place).__name__}, expected a path")
-    words += ["--", *(os.fspath(place) for place in places)]
+    for index in indexes:
+        if not isinstance(index, str | os.PathLike):
+            raise UsageError(f"{verb}: found {type(index).__name__}, expected a path")
+    words += ["--", *(os.fspath(index) for index in indexes)]
     for word in words:
         try:
             word.encode()

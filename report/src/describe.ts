@@ -15,7 +15,7 @@ export function describeHead(run: Run, state: State, head: number): Line[] {
   const { at: checkpoint } = state;
   const title = `Layer ${layer}, head ${q_head}`;
   if (!run.measured(checkpoint, head)) return [title, `not measured at ${run.checkpoints[checkpoint].label}`];
-  const place = run.classOf(checkpoint, head);
+  const classIndex = run.classOf(checkpoint, head);
   const about = [rope === null ? "" : rope ? "RoPE" : "NoPE", kv_head === null ? "" : `KV head ${kv_head}`].filter(
     (t) => t,
   );
@@ -41,7 +41,7 @@ export function describeHead(run: Run, state: State, head: number): Line[] {
         one!.reading.absolute ? { "data-absolute": "" } : {},
       ),
     ]),
-    place < 0 ? `class ${DASH}` : CLASSES[place],
+    classIndex < 0 ? `class ${DASH}` : CLASSES[classIndex],
     ...(flags.length ? [`flags: ${flags.join(", ")}`] : []),
   ];
 }

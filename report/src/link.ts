@@ -13,7 +13,7 @@ function headKey(run: Run, head: number): string {
 export function writeFragment(run: Run, state: State): string {
   const start = initialState(run);
   const out = new URLSearchParams();
-  const label = (place: number) => run.checkpoints[place].label;
+  const label = (index: number) => run.checkpoints[index].label;
   out.set("view", state.view);
   if (state.at !== start.at) out.set("at", label(state.at));
   if (state.since !== start.since) out.set("since", label(state.since));

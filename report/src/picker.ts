@@ -28,7 +28,7 @@ function optionList(id: string, label: string, choices: Choice[], several: boole
   const options = choices.map((choice, i) =>
     h(
       "li",
-      { role: "option", id: `${id}-${i}`, class: "picker-option", "data-key": choice.key, "data-place": i },
+      { role: "option", id: `${id}-${i}`, class: "picker-option", "data-key": choice.key, "data-index": i },
       h("span", {}, choice.name),
       choice.name === choice.key ? null : h("code", {}, choice.key),
     ),
@@ -143,9 +143,9 @@ export function picker(
     if (back) opener.focus();
   }
 
-  function take(place: number): void {
-    if (!choices[place] || options[place].hidden) return;
-    pick(choices[place].key);
+  function take(index: number): void {
+    if (!choices[index] || options[index].hidden) return;
+    pick(choices[index].key);
     if (!several) close(true);
   }
 
@@ -157,11 +157,11 @@ export function picker(
       return close(true);
     }
     if (event.target !== search) return;
-    const places = visible();
-    const here = places.indexOf(active);
+    const indexes = visible();
+    const here = indexes.indexOf(active);
     const goals: Record<string, number> = { ArrowDown: here + 1, ArrowUp: here - 1, PageDown: here + 8, PageUp: here - 8 };
     if (event.key in goals) {
-      const goal = places[Math.min(Math.max(goals[event.key], 0), places.length - 1)];
+      const goal = indexes[Math.min(Math.max(goals[event.key], 0), indexes.length - 1)];
       if (goal !== undefined) point(goal);
     } else if (event.key === "Enter") {
       take(active);
@@ -172,16 +172,16 @@ export function picker(
   }
 
   box.addEventListener("keydown", onKey);
-  const placeOf = (target: EventTarget | null) => {
-    const found = (target as Element | null)?.closest?.("[data-place]")?.getAttribute("data-place");
+  const indexOf = (target: EventTarget | null) => {
+    const found = (target as Element | null)?.closest?.("[data-index]")?.getAttribute("data-index");
     return found === null || found === undefined ? -1 : Number(found);
   };
   list.addEventListener("pointermove", (event) => {
-    const place = placeOf(event.target);
-    if (place >= 0 && place !== active) point(place, false);
+    const index = indexOf(event.target);
+    if (index >= 0 && index !== active) point(index, false);
   });
   list.addEventListener("pointerdown", (event) => event.preventDefault()); // the search keeps the focus
-  list.addEventListener("click", (event) => take(placeOf(event.target)));
+  list.addEventListener("click", (event) => take(indexOf(event.target)));
   element.addEventListener("focusout", (event) => {
     if (!element.contains(event.relatedTarget as Node | null)) close(false);
   });

@@ -95,9 +95,9 @@ export function onTheme(listener: () => void): void {
 
 /** The colour at `value`, 0 to 1, of a ramp. */
 export function ramp(colours: string[], value: number): string {
-  const place = Math.min(Math.max(value, 0), 1) * (colours.length - 1);
-  const below = Math.min(Math.floor(place), colours.length - 2);
-  const part = place - below;
+  const position = Math.min(Math.max(value, 0), 1) * (colours.length - 1);
+  const below = Math.min(Math.floor(position), colours.length - 2);
+  const part = position - below;
   const channel = (colour: string, i: number) => parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16);
   const mixed = [0, 1, 2].map((i) =>
     Math.round(channel(colours[below], i) * (1 - part) + channel(colours[below + 1], i) * part),

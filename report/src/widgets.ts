@@ -37,13 +37,13 @@ export function checkpointName(run: Run, c: Checkpoint): (string | Node)[] {
 }
 
 /** A coloured mark and the class's name. */
-export function classTag(place: number): HTMLElement {
-  if (place < 0) return h("span", { class: "class-tag none" }, "no class");
+export function classTag(classIndex: number): HTMLElement {
+  if (classIndex < 0) return h("span", { class: "class-tag none" }, "no class");
   return h(
     "span",
     { class: "class-tag" },
-    h("i", { class: "swatch", style: `background:var(--class-${place})` }),
-    CLASSES[place],
+    h("i", { class: "swatch", style: `background:var(--class-${classIndex})` }),
+    CLASSES[classIndex],
   );
 }
 

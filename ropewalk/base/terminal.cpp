@@ -58,11 +58,11 @@ std::string describe(const ProgressReport& now) {
   return text;
 }
 
-class Bars {
+class ProgressBars {
  public:
   void draw(const ProgressReport& now) {
     if (log::level() > log::Level::info) return;
-    Drawn& drawn = drawn_[now.job];
+    LastDrawing& drawn = drawn_[now.job];
     if (is_terminal()) {
       bar(now, drawn);
     } else {
@@ -73,12 +73,12 @@ class Bars {
 
  private:
   // What was last drawn for a job.
-  struct Drawn {
+  struct LastDrawing {
     double seconds = 0;
     int64_t tenth = 0;
   };
 
-  static void bar(const ProgressReport& now, Drawn& drawn) {
+  static void bar(const ProgressReport& now, LastDrawing& drawn) {
     constexpr double kRedraw = 0.2;
     constexpr int kWidth = 24;
     if (!now.last && now.seconds - drawn.seconds < kRedraw) return;
@@ -89,7 +89,7 @@ class Bars {
     std::fflush(stderr);
   }
 
-  static void plain_line(const ProgressReport& now, Drawn& drawn) {
+  static void plain_line(const ProgressReport& now, LastDrawing& drawn) {
     constexpr double kLongest = 30;
     constexpr double kShortest = 2;
     const int64_t tenth = 10 * std::min(now.done, now.total) / now.total;
@@ -100,7 +100,7 @@ class Bars {
     show(describe(now) + "\n");
   }
 
-  std::map<int64_t, Drawn> drawn_;
+  std::map<int64_t, LastDrawing> drawn_;
 };
 
 }  // namespace
@@ -109,7 +109,7 @@ void show_on_terminal() {
   log::set_sink([](log::Level level, std::string_view line) {
     show(fmt::format("{}{}{}\n", is_terminal() ? kWipe : "", prefix(level), line));
   });
-  set_progress_sink([bars = Bars()](const ProgressReport& now) mutable { bars.draw(now); });
+  set_progress_sink([bars = ProgressBars()](const ProgressReport& now) mutable { bars.draw(now); });
 }
 
 }  // namespace ropewalk

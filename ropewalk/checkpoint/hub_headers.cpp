@@ -18,9 +18,9 @@ constexpr int64_t kLongest = int64_t{64} << 20;  // the most bytes of one reques
 
 // A local stand-in for a weight file: some parts are downloaded, the rest are zeros that take no
 // space.
-class Outline {
+class SparseWeightsFile {
  public:
-  Outline(Hub& hub, const HubCheckpoint& checkpoint, const HubFile& file, fs::path path)
+  SparseWeightsFile(Hub& hub, const HubCheckpoint& checkpoint, const HubFile& file, fs::path path)
       : hub_(hub), checkpoint_(checkpoint), file_(file), path_(std::move(path)) {
     if (!std::ofstream(path_)) {
       throw SystemError("{}: cannot create: {}; name a folder with room as TMPDIR", path_.string(),
@@ -49,9 +49,9 @@ class Outline {
     copy(std::max<int64_t>(file_.size - kEnd, 0), file_.size);
     copy(zip_list_offset(MappedFile(path_)), file_.size);
     const MappedFile mapped(path_);
-    std::vector<ZipListed> entries = list_zip(mapped);
+    std::vector<ZipListEntry> entries = list_zip(mapped);
     std::sort(entries.begin(), entries.end(),
-              [](const ZipListed& a, const ZipListed& b) { return a.local < b.local; });
+              [](const ZipListEntry& a, const ZipListEntry& b) { return a.local < b.local; });
     for (size_t i = 0; i < entries.size(); ++i) {
       const std::string& name = entries[i].name;
       if (name.ends_with("/data.pkl") || name.ends_with("/byteorder")) {
@@ -108,8 +108,8 @@ HubHeaders::HubHeaders(Hub& hub, const HubCheckpoint& checkpoint) {
       fs::create_symlink(fs::canonical(entry.path()), folder_ / entry.path().filename());
     }
     run_parallel(files.size(), 4, {}, [&](size_t i, const std::stop_token&) {
-      const Outline outline(hub, checkpoint, files[i],
-                            folder_ / fs::path(files[i].name).filename());
+      const SparseWeightsFile outline(hub, checkpoint, files[i],
+                                      folder_ / fs::path(files[i].name).filename());
       if (files[i].name.ends_with(".safetensors")) {
         outline.read_safetensors();
       } else {

@@ -25,7 +25,7 @@ class HubHeaders {
   void remove() const;
 
   std::filesystem::path folder_;
-  std::optional<Undo> undo_;
+  std::optional<ExitCleanup> undo_;
 };
 
 }  // namespace ropewalk

@@ -18,7 +18,7 @@ std::shared_ptr<const T> KnownHeaders::once(const std::filesystem::path& file,
   auto content = std::make_shared<const T>(read());
   log::debug("{}: header read", file.string());
   const std::lock_guard lock(mutex_);
-  known_.insert_or_assign(file, Known{status, content});
+  known_.insert_or_assign(file, CachedHeader{status, content});
   return content;
 }
 

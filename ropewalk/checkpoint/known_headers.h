@@ -22,7 +22,7 @@ class KnownHeaders {
                                                const std::function<WeightsHeader()>& read);
 
  private:
-  struct Known {
+  struct CachedHeader {
     struct stat status {};
     std::shared_ptr<const void> content;
   };
@@ -31,7 +31,7 @@ class KnownHeaders {
                                 const std::function<T()>& read);
 
   std::mutex mutex_;
-  std::map<std::filesystem::path, Known> known_;
+  std::map<std::filesystem::path, CachedHeader> known_;
 };
 
 }  // namespace ropewalk

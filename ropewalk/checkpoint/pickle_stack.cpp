@@ -84,8 +84,8 @@ std::vector<PickleStack::Ref> PickleStack::pop_to_mark() {
   return items;
 }
 
-void PickleStack::recall(uint32_t place) {
-  const auto found = memo_.find(place);
+void PickleStack::recall(uint32_t slot) {
+  const auto found = memo_.find(slot);
   if (found == memo_.end()) fail("recalls what it never remembered");
   stack_.push_back(found->second);
 }

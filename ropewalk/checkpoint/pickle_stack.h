@@ -76,8 +76,8 @@ class PickleStack {
   bool empty() const { return stack_.empty(); }
   void mark() { marks_.push_back(stack_.size()); }
   std::vector<Ref> pop_to_mark();
-  void remember(uint32_t place) { memo_[place] = top(); }
-  void recall(uint32_t place);
+  void remember(uint32_t slot) { memo_[slot] = top(); }
+  void recall(uint32_t slot);
   // Adds pairs of key and value to the dictionary on top of the stack.
   void set_items(const std::vector<Ref>& items);
 

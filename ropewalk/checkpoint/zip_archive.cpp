@@ -25,9 +25,9 @@ constexpr uint16_t kEncrypted = 1;
 // flag: sizes follow the data, and are in the central directory
 constexpr uint16_t kSizesFollow = 8;
 
-class Reader {
+class ByteReader {
  public:
-  explicit Reader(const MappedFile& file) : file_(file) {}
+  explicit ByteReader(const MappedFile& file) : file_(file) {}
 
   template <typename T>
   T number(int64_t offset) const {
@@ -61,7 +61,7 @@ class Reader {
   const MappedFile& file_;
 };
 
-struct CentralList {
+struct CentralDirectory {
   uint64_t entries = 0;
   int64_t offset = 0;
   int64_t end = 0;  // end of the list
@@ -69,7 +69,7 @@ struct CentralList {
 
 // Finds the record at the end that says where the list is. A comment may follow it, but torch never
 // writes one.
-CentralList find_list(const Reader& file) {
+CentralDirectory find_list(const ByteReader& file) {
   const int64_t end = file.size() - kEndBytes;
   if (end < 0 || file.number<uint32_t>(end) != kEnd) {
     throw InputError("{}: does not end like a zip archive; was the download cut off?", file.name());
@@ -77,7 +77,7 @@ CentralList find_list(const Reader& file) {
   if (file.number<uint16_t>(end + 20) != 0) {
     throw InputError("{}: the archive has a comment, which torch.save never writes", file.name());
   }
-  CentralList list{file.number<uint16_t>(end + 10), 0, end};
+  CentralDirectory list{file.number<uint16_t>(end + 10), 0, end};
   uint64_t size = file.number<uint32_t>(end + 12);
   uint64_t offset = file.number<uint32_t>(end + 16);
   uint32_t disks = file.number<uint16_t>(end + 4) + file.number<uint16_t>(end + 6);
@@ -115,7 +115,7 @@ struct Sizes {
   uint64_t local = 0;  // where the entry begins
 };
 
-void read_extra(const Reader& file, int64_t offset, int64_t size, Sizes& sizes) {
+void read_extra(const ByteReader& file, int64_t offset, int64_t size, Sizes& sizes) {
   constexpr uint16_t kSizes64 = 1;
   constexpr uint64_t kElsewhere = 0xffffffff;
   const int64_t end = offset + size;
@@ -140,7 +140,7 @@ void read_extra(const Reader& file, int64_t offset, int64_t size, Sizes& sizes) 
 }
 
 // Checks that the header before the data agrees with the list.
-int64_t data_start(const Reader& file, int64_t local, const std::string& name, uint16_t flags) {
+int64_t data_start(const ByteReader& file, int64_t local, const std::string& name, uint16_t flags) {
   file.require(local, kLocalBytes);
   const int64_t length = file.number<uint16_t>(local + 26);
   const bool same = file.number<uint32_t>(local) == kLocal &&
@@ -153,7 +153,7 @@ int64_t data_start(const Reader& file, int64_t local, const std::string& name, u
   return local + kLocalBytes + length + file.number<uint16_t>(local + 28);
 }
 
-void check_overlaps(const Reader& file, std::vector<ZipEntry> entries, int64_t list) {
+void check_overlaps(const ByteReader& file, std::vector<ZipEntry> entries, int64_t list) {
   std::sort(entries.begin(), entries.end(),
             [](const ZipEntry& a, const ZipEntry& b) { return a.offset < b.offset; });
   int64_t free = 0;
@@ -168,15 +168,15 @@ void check_overlaps(const Reader& file, std::vector<ZipEntry> entries, int64_t l
 }  // namespace
 
 bool looks_like_zip(const MappedFile& file) {
-  return file.size() >= 4 && Reader(file).number<uint32_t>(0) == kLocal;
+  return file.size() >= 4 && ByteReader(file).number<uint32_t>(0) == kLocal;
 }
 
-int64_t zip_list_offset(const MappedFile& file) { return find_list(Reader(file)).offset; }
+int64_t zip_list_offset(const MappedFile& file) { return find_list(ByteReader(file)).offset; }
 
-std::vector<ZipListed> list_zip(const MappedFile& mapped) {
-  const Reader file(mapped);
-  const CentralList list = find_list(file);
-  std::vector<ZipListed> entries;
+std::vector<ZipListEntry> list_zip(const MappedFile& mapped) {
+  const ByteReader file(mapped);
+  const CentralDirectory list = find_list(file);
+  std::vector<ZipListEntry> entries;
   std::set<std::string_view> names;
   int64_t at = list.offset;
   for (uint64_t i = 0; i < list.entries; ++i) {
@@ -214,7 +214,7 @@ std::vector<ZipListed> list_zip(const MappedFile& mapped) {
   return entries;
 }
 
-std::string zip_header(const ZipListed& listed) {
+std::string zip_header(const ZipListEntry& listed) {
   std::string header(kLocalBytes, '\0');
   const auto length = static_cast<uint16_t>(listed.name.size());
   std::memcpy(header.data(), &kLocal, sizeof kLocal);
@@ -224,9 +224,9 @@ std::string zip_header(const ZipListed& listed) {
 }
 
 std::vector<ZipEntry> read_zip(const MappedFile& mapped) {
-  const Reader file(mapped);
+  const ByteReader file(mapped);
   std::vector<ZipEntry> entries;
-  for (const ZipListed& listed : list_zip(mapped)) {
+  for (const ZipListEntry& listed : list_zip(mapped)) {
     const int64_t start = data_start(file, listed.local, listed.name, listed.flags);
     file.require(start, listed.size);
     entries.push_back({listed.name, start, listed.size, listed.crc32});

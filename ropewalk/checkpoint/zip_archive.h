@@ -18,7 +18,7 @@ struct ZipEntry {
 };
 
 // An entry of the list of files at the archive's end.
-struct ZipListed {
+struct ZipListEntry {
   std::string name;
   int64_t local = 0;  // offset of the file's own header, which its bytes follow
   int64_t size = 0;
@@ -30,9 +30,9 @@ struct ZipListed {
 // check what they read and ignore the rest of the archive. They throw InputError naming the
 // archive.
 int64_t zip_list_offset(const MappedFile& file);
-std::vector<ZipListed> list_zip(const MappedFile& file);
+std::vector<ZipListEntry> list_zip(const MappedFile& file);
 // Makes the header of a listed file, without the padding that aligns its bytes.
-std::string zip_header(const ZipListed& listed);
+std::string zip_header(const ZipListEntry& listed);
 
 // The files of an archive, which may have 64-bit sizes. Everything is checked: entries lie inside
 // the archive, do not overlap each other or the list, have different names, and are stored without

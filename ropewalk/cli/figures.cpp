@@ -7,7 +7,7 @@
 #include "ropewalk/cli/options.h"
 #include "ropewalk/cli/verbs.h"
 #include "ropewalk/figures/parts/head_name.h"
-#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/view_look.h"
 #include "ropewalk/study/show/compare.h"
 
 namespace ropewalk::cli {
@@ -15,7 +15,7 @@ namespace ropewalk::cli {
 namespace {
 
 void require_statistic(const char* option, const std::string& key) {
-  const std::string problem = unknown_statistic(key);
+  const std::string problem = unknown_statistic_error(key);
   if (!problem.empty()) throw UsageError("{}: {}", option, problem);
 }
 
@@ -42,7 +42,7 @@ AskedFigures asked_figures(const std::vector<std::string>& keys,
     if (names.empty()) throw UsageError("--distance: names none; expected a head such as L3H2");
     for (const std::string& name : names) {
       const auto head = find_head(name);
-      if (!head) throw UsageError("--distance: {}", not_a_head(name));
+      if (!head) throw UsageError("--distance: {}", unknown_head_error(name));
       asked.distance.push_back(*head);
     }
   }

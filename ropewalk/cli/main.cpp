@@ -39,7 +39,7 @@ ropewalk::Communicator processes;  // that work on the verb
 
 // Who ends the program says why; the watcher of interrupt.h may have been faster.
 void take_the_last_word() {
-  if (ropewalk::first_to_end()) return;
+  if (ropewalk::is_first_to_end()) return;
   for (;;) ::pause();
 }
 
@@ -180,7 +180,7 @@ int guarded(int argc, char** argv) {
   words.assign(argv + 1, argv + std::max(argc, 1));
   // An exception where none can be caught: in a thread of a library, while another one unwinds.
   std::set_terminate([] {
-    ropewalk::undo_all();
+    ropewalk::run_exit_cleanups();
     ::_exit(std::current_exception() ? report_failure() : kInternal);
   });
   try {

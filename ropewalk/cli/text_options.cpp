@@ -1,7 +1,7 @@
 #include "ropewalk/cli/text_options.h"
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/study/source/hub_place.h"
+#include "ropewalk/study/source/hub_uri.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk::cli {
@@ -15,12 +15,12 @@ std::string default_label(const ModelOptions& model) {
 
 }  // namespace
 
-void name_dataset(CorpusPlace& corpus, DatasetName dataset) {
+void name_dataset(CorpusSource& corpus, DatasetName dataset) {
   const std::string path = corpus.path.string();
-  if (is_hub_place(path)) {
-    const HubPlace place = parse_hub_place(path, "hf://datasets/org/name");
-    dataset.id = place.inside.empty() ? place.repository.id : "";
-    dataset.revision = place.revision;
+  if (is_hub_uri(path)) {
+    const HubUri uri = parse_hub_uri(path, "hf://datasets/org/name");
+    dataset.id = uri.inside.empty() ? uri.repository.id : "";
+    dataset.revision = uri.revision;
   }
   if (!dataset.id.empty()) {
     corpus.dataset = dataset;
@@ -30,7 +30,7 @@ void name_dataset(CorpusPlace& corpus, DatasetName dataset) {
   }
 }
 
-void add_corpus_arguments(CLI::App& verb, CorpusPlace& corpus, DatasetName& dataset) {
+void add_corpus_arguments(CLI::App& verb, CorpusSource& corpus, DatasetName& dataset) {
   verb.add_option("--corpus", corpus.path,
                   "Text: .txt, .jsonl (both also .gz or .zst), .parquet, or a folder of them; "
                   "hf://datasets/org/name/FILE; or hf://datasets/org/name, a whole dataset")

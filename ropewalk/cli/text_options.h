@@ -9,9 +9,9 @@
 namespace ropewalk::cli {
 
 // Where a corpus is and which of its fields are read.
-void add_corpus_arguments(CLI::App& verb, CorpusPlace& corpus, DatasetName& dataset);
+void add_corpus_arguments(CLI::App& verb, CorpusSource& corpus, DatasetName& dataset);
 // Once they are parsed: a place on the Hub without a file is a dataset.
-void name_dataset(CorpusPlace& corpus, DatasetName dataset);
+void name_dataset(CorpusSource& corpus, DatasetName dataset);
 
 // What verbs that run text through a model share beside the model's options: the corpus, what is
 // taken of it, where the result goes.

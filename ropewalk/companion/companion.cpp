@@ -89,13 +89,13 @@ int64_t Companion::generation() const {
 
 namespace {
 
-struct Shared {
+struct SharedCompanion {
   std::mutex mutex;
   std::unique_ptr<Companion> companion;
 };
 
-Shared& shared() {
-  static Shared one;
+SharedCompanion& shared() {
+  static SharedCompanion one;
   return one;
 }
 

@@ -27,7 +27,7 @@ struct CompanionMessage {
 // The reason why a request got no answer. Uncaught, it counts as an error of the machine.
 class CompanionFailure : public SystemError {
  public:
-  enum class How {
+  enum class FailureKind {
     cannot_run,  // there is no such Python, or it is too old
     ended,       // the companion ended, by a signal or by itself
     hangs,       // the companion gave no sign of life
@@ -38,11 +38,11 @@ class CompanionFailure : public SystemError {
     memory,      // the request took more memory than its limit
     refused,     // the task refused and says why
   };
-  CompanionFailure(How how, const std::string& text) : SystemError("{}", text), how_(how) {}
-  How how() const { return how_; }
+  CompanionFailure(FailureKind how, const std::string& text) : SystemError("{}", text), how_(how) {}
+  FailureKind how() const { return how_; }
 
  private:
-  How how_;
+  FailureKind how_;
 };
 
 // The Python that runs the companion: $ROPEWALK_PYTHON, else the one that the program was built

@@ -20,7 +20,7 @@
 namespace ropewalk {
 namespace {
 
-using How = CompanionFailure::How;
+using FailureKind = CompanionFailure::FailureKind;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
@@ -49,17 +49,17 @@ std::string last_line(std::string_view text) {
   return printable_excerpt(start == std::string_view::npos ? text : text.substr(start + 1), 400);
 }
 
-How how_of(const std::string& kind) {
-  return kind == "missing"   ? How::missing
-         : kind == "memory"  ? How::memory
-         : kind == "dropped" ? How::dropped
-                             : How::refused;
+FailureKind how_of(const std::string& kind) {
+  return kind == "missing"   ? FailureKind::missing
+         : kind == "memory"  ? FailureKind::memory
+         : kind == "dropped" ? FailureKind::dropped
+                             : FailureKind::refused;
 }
 
 SpawnedPython spawn(const std::string& python) try {
   return {python, kBoot};
 } catch (const SystemError& error) {
-  throw CompanionFailure(How::cannot_run, error.what());
+  throw CompanionFailure(FailureKind::cannot_run, error.what());
 }
 
 }  // namespace
@@ -129,7 +129,7 @@ void Companion::Process::write(std::string_view bytes) {
     try {
       throw_if_interrupted();
     } catch (const Interrupted&) {
-      fail(How::dropped, "interrupted");
+      fail(FailureKind::dropped, "interrupted");
       throw;
     }
     pollfd stream{child_.requests.number(), POLLOUT, 0};
@@ -147,10 +147,10 @@ CompanionMessage Companion::Process::receive(Request& request, Limit limit) {
   while (!request.answer && !request.failure) {
     throw_if_interrupted();
     if (limit && steady_clock::now() - start > *limit) {
-      request.failure.emplace(
-          How::late, fmt::format("{}: no answer after {} s", python_, limit->count() / 1000));
+      request.failure.emplace(FailureKind::late, fmt::format("{}: no answer after {} s", python_,
+                                                             limit->count() / 1000));
       lock.unlock();
-      fail(How::dropped, "another request took too long");
+      fail(FailureKind::dropped, "another request took too long");
       lock.lock();
       break;
     }
@@ -161,7 +161,7 @@ CompanionMessage Companion::Process::receive(Request& request, Limit limit) {
 }
 
 // Fails all requests, waiting and future ones, and ends the process.
-void Companion::Process::fail(How how, const std::string& text) {
+void Companion::Process::fail(FailureKind how, const std::string& text) {
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
@@ -187,12 +187,12 @@ void Companion::Process::read() {
     const auto now = steady_clock::now();
     silent += std::min(std::chrono::duration_cast<milliseconds>(now - before), 5 * kLook);
     before = now;
-    if (streams[1].revents != 0) take_errors();
-    if (streams[0].revents != 0 && take_answers()) silent = milliseconds(0);
+    if (streams[1].revents != 0) read_errors();
+    if (streams[0].revents != 0 && read_answers()) silent = milliseconds(0);
   }
   if (silent >= settings_.silence) {
-    fail(How::hangs, fmt::format("{}: hangs: no sign of life for {:.3g} s", python_,
-                                 static_cast<double>(settings_.silence.count()) / 1000));
+    fail(FailureKind::hangs, fmt::format("{}: hangs: no sign of life for {:.3g} s", python_,
+                                         static_cast<double>(settings_.silence.count()) / 1000));
   }
   reap();
   {
@@ -202,7 +202,7 @@ void Companion::Process::read() {
   changed_.notify_all();
 }
 
-void Companion::Process::take_errors() {
+void Companion::Process::read_errors() {
   std::array<char, 1 << 16> buffer;
   const ssize_t count = ::read(child_.errors.number(), buffer.data(), buffer.size());
   if (count == 0 || (count < 0 && errno != EINTR)) child_.errors.close();
@@ -214,7 +214,7 @@ void Companion::Process::take_errors() {
 }
 
 // Returns whether there was anything to read.
-bool Companion::Process::take_answers() {
+bool Companion::Process::read_answers() {
   std::array<char, 1 << 16> buffer;
   const ssize_t count = ::read(child_.answers.number(), buffer.data(), buffer.size());
   if (count == 0 || (count < 0 && errno != EINTR)) child_.answers.close();
@@ -224,8 +224,8 @@ bool Companion::Process::take_answers() {
     while (deliver_one()) {
     }
   } catch (const std::exception&) {
-    fail(How::rubbish, fmt::format("{}: answers what is no answer: '{}'", python_,
-                                   printable_excerpt(unread_, 80)));
+    fail(FailureKind::rubbish, fmt::format("{}: answers what is no answer: '{}'", python_,
+                                           printable_excerpt(unread_, 80)));
     child_.answers.close();
   }
   return true;
@@ -272,12 +272,12 @@ void Companion::Process::reap() {
     if (found != 0) break;
     pollfd stream{child_.errors.number(), POLLIN, 0};
     ::poll(&stream, 1, 5);
-    if (stream.revents != 0) take_errors();
+    if (stream.revents != 0) read_errors();
   }
   for (pollfd left{child_.errors.number(), POLLIN, 0};
        left.fd >= 0 && ::poll(&left, 1, 0) > 0 && left.revents != 0;
        left.fd = child_.errors.number()) {
-    take_errors();
+    read_errors();
   }
   const bool memory = last_errors_.find("memory allocation of") != std::string::npos;
   const bool old = last_errors_.find("nknown option: -P") != std::string::npos;
@@ -291,7 +291,7 @@ void Companion::Process::reap() {
                                   : fmt::format("ended with exit code {}", WEXITSTATUS(status));
     if (!last.empty()) text += ": " + last;
   }
-  fail(old ? How::cannot_run : memory ? How::memory : How::ended, text);
+  fail(old ? FailureKind::cannot_run : memory ? FailureKind::memory : FailureKind::ended, text);
 }
 
 }  // namespace ropewalk

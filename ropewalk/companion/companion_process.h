@@ -46,10 +46,10 @@ class Companion::Process {
  private:
   void write(std::string_view bytes);
   void read();  // runs on the reading thread
-  void take_errors();
-  bool take_answers();
+  void read_errors();
+  bool read_answers();
   bool deliver_one();
-  void fail(CompanionFailure::How how, const std::string& text);
+  void fail(CompanionFailure::FailureKind how, const std::string& text);
   void reap();
   void kill();
   bool wait_for_end(std::chrono::milliseconds most);
@@ -67,7 +67,7 @@ class Companion::Process {
   bool ended_ = false;       // the reading thread has ended
   std::string unread_;       // bytes of answers
   std::string last_errors_;  // the end of its error output
-  std::optional<Undo> kill_if_program_ends_;
+  std::optional<ExitCleanup> kill_if_program_ends_;
   std::thread reader_;
 };
 

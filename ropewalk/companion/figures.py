@@ -23,11 +23,11 @@ def newest(major):
 
 def compressed(png):
     """The same picture in about a third of the bytes: vl-convert compresses in haste."""
-    chunks, place = [], 8
-    while place < len(png):
-        (size,) = struct.unpack(">I", png[place : place + 4])
-        chunks.append((png[place + 4 : place + 8], png[place + 8 : place + 8 + size]))
-        place += size + 12
+    chunks, index = [], 8
+    while index < len(png):
+        (size,) = struct.unpack(">I", png[index : index + 4])
+        chunks.append((png[index + 4 : index + 8], png[index + 8 : index + 8 + size]))
+        index += size + 12
     pixels = zlib.decompress(b"".join(data for kind, data in chunks if kind == b"IDAT"))
     written = png[:8]
     for kind, data in [*(c for c in chunks if c[0] not in (b"IDAT", b"IEND")), (b"IDAT", zlib.compress(pixels, 6)), (b"IEND", b"")]:

@@ -125,10 +125,10 @@ def encode(words, arrays):
     if tokenizer is None:  # an earlier companion had it
         raise Refused("not loaded", "dropped")
     sizes = array.array("q", arrays["sizes"])
-    text, place, texts = memoryview(arrays["text"]), 0, []
+    text, offset, texts = memoryview(arrays["text"]), 0, []
     for size in sizes:
-        texts.append(str(text[place : place + size], "utf-8"))
-        place += size
+        texts.append(str(text[offset : offset + size], "utf-8"))
+        offset += size
     ids, counts, prefix, suffix = (array.array("i") for _ in range(4))
     with memory_for(len(text)):
         for own, mask in tokenizer.encode(texts):

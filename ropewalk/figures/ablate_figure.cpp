@@ -22,16 +22,16 @@ constexpr const char* kSet = "the set, ± 95 %";
 constexpr const char* kControls = "random sets, as many heads per layer";
 constexpr const char* kRemoved = "removal: outputs are their means";
 
-struct Kind {
+struct MarkKind {
   const char* name;
   std::string_view color;
   const char* shape;  // an upright stroke for control sets, which overlap
   int size;
   int below;  // pixels under the line of the set, so that intervals lie apart
 };
-constexpr Kind kKinds[] = {{kControls, "#8b949e", "M-0.09,-1L0.09,-1L0.09,1L-0.09,1Z", 260, 0},
-                           {kRemoved, theme::kInk, "circle", 70, 11},
-                           {kSet, theme::kBoth, "diamond", 130, 0}};
+constexpr MarkKind kKinds[] = {{kControls, "#8b949e", "M-0.09,-1L0.09,-1L0.09,1L-0.09,1Z", 260, 0},
+                               {kRemoved, theme::kInk, "circle", 70, 11},
+                               {kSet, theme::kBoth, "diamond", 130, 0}};
 
 std::string edit_words(const EditName& edit) {
   switch (edit.kind) {
@@ -68,9 +68,10 @@ Json point(const std::string& set, const char* kind, double value, double half) 
           {"high", value + half}};
 }
 
-std::vector<const Ablation::Case*> cases_of(const Ablation& ablation, const std::string& edit) {
-  std::vector<const Ablation::Case*> found;
-  for (const Ablation::Case& one : ablation.cases) {
+std::vector<const Ablation::EditedSet*> edits_of_set(const Ablation& ablation,
+                                                     const std::string& edit) {
+  std::vector<const Ablation::EditedSet*> found;
+  for (const Ablation::EditedSet& one : ablation.cases) {
     if (one.edit.text == edit) found.push_back(&one);
   }
   return found;
@@ -78,7 +79,7 @@ std::vector<const Ablation::Case*> cases_of(const Ablation& ablation, const std:
 
 std::vector<EditName> edits_of(const Ablation& ablation) {
   std::vector<EditName> edits;
-  for (const Ablation::Case& one : ablation.cases) {
+  for (const Ablation::EditedSet& one : ablation.cases) {
     if (one.set == 0) edits.push_back(one.edit);
   }
   return edits;
@@ -88,9 +89,9 @@ std::string set_name(const Ablation& ablation, size_t set) {
   return fit_middle(ablation.sets[set].chosen.name.text, theme::kLabelSize, kNameRoom - 12);
 }
 
-Json rows_of(const Ablation& ablation, const std::vector<const Ablation::Case*>& cases) {
+Json rows_of(const Ablation& ablation, const std::vector<const Ablation::EditedSet*>& cases) {
   Json rows = Json::array();
-  for (const Ablation::Case* one : cases) {
+  for (const Ablation::EditedSet* one : cases) {
     const std::string name = set_name(ablation, one->set);
     const EditEffect& effect = one->effects.front();
     for (const EditSums& control : one->sums.controls) {
@@ -112,7 +113,7 @@ Json rows_of(const Ablation& ablation, const std::vector<const Ablation::Case*>&
 
 Json kind_scale() {
   Json scale{{"domain", Json::array()}, {"range", Json::array()}};
-  for (const Kind& kind : kKinds) scale["domain"].push_back(kind.name);
+  for (const MarkKind& kind : kKinds) scale["domain"].push_back(kind.name);
   return scale;
 }
 
@@ -129,7 +130,7 @@ Json layers_of(const Json& y) {
                 {"axis", {{"title", "change of the loss, nats per token"}, {"tickCount", 6}}}};
   };
   Json color_scale = kind_scale(), shape_scale = kind_scale();
-  for (const Kind& kind : kKinds) {
+  for (const MarkKind& kind : kKinds) {
     color_scale["range"].push_back(kind.color);
     shape_scale["range"].push_back(kind.shape);
   }
@@ -140,7 +141,7 @@ Json layers_of(const Json& y) {
   Json zero{{"mark", {{"type", "rule"}, {"color", theme::kSeparator}, {"strokeDash", {3, 3}}}}};
   zero["encoding"]["x"]["datum"] = 0;
   Json layers = Json::array({zero});
-  for (const Kind& kind : kKinds) {
+  for (const MarkKind& kind : kKinds) {
     Json spans{{"mark", {{"type", "rule"}, {"strokeWidth", 2}, {"yOffset", kind.below}}}};
     spans["encoding"] = {{"x", x("low")}, {"x2", {{"field", "high"}}}, {"y", y}, {"color", color}};
     Json points{{"mark", {{"type", "point"}, {"filled", true}, {"opacity", 0.9}}}};
@@ -163,11 +164,11 @@ Json layers_of(const Json& y) {
 }
 
 Json panel(const Ablation& ablation, const EditName& edit, size_t number, Json& datasets) {
-  const auto cases = cases_of(ablation, edit.text);
+  const auto cases = edits_of_set(ablation, edit.text);
   const std::string name = fmt::format("edit {}", number);
   datasets[name] = rows_of(ablation, cases);
   Json names = Json::array();
-  for (const Ablation::Case* one : cases) names.push_back(set_name(ablation, one->set));
+  for (const Ablation::EditedSet* one : cases) names.push_back(set_name(ablation, one->set));
   const Json y{
       {"field", "set"},
       {"type", "nominal"},

@@ -29,7 +29,7 @@ struct Panel {
 std::vector<Panel> panels_of(const std::vector<Ablation>& checkpoints) {
   std::vector<Panel> panels;
   for (const Ablation& ablation : checkpoints) {
-    for (const Ablation::Case& one : ablation.cases) {
+    for (const Ablation::EditedSet& one : ablation.cases) {
       const std::string& set = ablation.sets[one.set].chosen.name.text;
       const bool known = std::any_of(panels.begin(), panels.end(), [&](const Panel& panel) {
         return panel.set == set && panel.edit == one.edit.text;
@@ -56,7 +56,7 @@ Json row(const std::string& checkpoint, const char* kind, double value, double h
 Json rows_of(const std::vector<Ablation>& checkpoints, const Panel& panel) {
   Json rows = Json::array();
   for (const Ablation& ablation : checkpoints) {
-    for (const Ablation::Case& one : ablation.cases) {
+    for (const Ablation::EditedSet& one : ablation.cases) {
       const bool mine =
           ablation.sets[one.set].chosen.name.text == panel.set && one.edit.text == panel.edit;
       if (!mine) continue;

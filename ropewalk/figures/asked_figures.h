@@ -13,7 +13,7 @@ namespace ropewalk {
 using PortraitPair = std::pair<std::string, std::string>;
 
 // Figures that somebody asks for, besides those of every run: by the keys of statistics
-// (reading_look.h), how each goes over training and by depth, and portraits of two of them; by
+// (view_look.h), how each goes over training and by depth, and portraits of two of them; by
 // heads, their logits against distance.
 struct AskedFigures {
   std::vector<std::string> statistics;

@@ -53,15 +53,16 @@ std::vector<Cell> cells_of(const SeriesNumbers& energy) {
   return cells;
 }
 
-struct Kind {
+struct EnergyMap {
   const char* key;
   const char* title;
   Hue hue;
 };
-constexpr Kind kKinds[] = {{"energy_q", "queries", Hue::queries}, {"energy_k", "keys", Hue::keys}};
+constexpr EnergyMap kMaps[] = {{"energy_q", "queries", Hue::queries},
+                               {"energy_k", "keys", Hue::keys}};
 
 // What both maps share.
-struct Reach {
+struct MapExtent {
   double shortest = INFINITY;
   double longest = 0;
   double most = 0;  // share
@@ -69,26 +70,26 @@ struct Reach {
   bool some_left_out = false;  // heads with other angles
 };
 
-Reach reach_of(const CheckpointAxis& axis) {
-  Reach reach;
+MapExtent extent_of(const CheckpointAxis& axis) {
+  MapExtent extent;
   for (const Slot& slot : axis.slots()) {
-    for (const Kind& kind : kKinds) {
+    for (const EnergyMap& kind : kMaps) {
       const SeriesNumbers* energy = series_mean(*slot.numbers, kind.key);
       if (energy == nullptr) continue;
-      reach.heads = std::max(reach.heads, energy->heads);
-      reach.some_left_out =
-          reach.some_left_out || slot.numbers->series[series_place(kind.key)].size() > 1;
+      extent.heads = std::max(extent.heads, energy->heads);
+      extent.some_left_out =
+          extent.some_left_out || slot.numbers->series[series_index(kind.key)].size() > 1;
       for (const Cell& cell : cells_of(*energy)) {
-        reach.shortest = std::min(reach.shortest, cell.from);
-        reach.longest = std::max(reach.longest, cell.to);
-        reach.most = std::max(reach.most, cell.share);
+        extent.shortest = std::min(extent.shortest, cell.from);
+        extent.longest = std::max(extent.longest, cell.to);
+        extent.most = std::max(extent.most, cell.share);
       }
     }
   }
-  return reach;
+  return extent;
 }
 
-Json cell_rows(const CheckpointAxis& axis, const Kind& kind) {
+Json cell_rows(const CheckpointAxis& axis, const EnergyMap& kind) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
     const SeriesNumbers* energy = series_mean(*slot.numbers, kind.key);
@@ -107,12 +108,12 @@ Json cell_rows(const CheckpointAxis& axis, const Kind& kind) {
   return rows;
 }
 
-Json context_rows(const CheckpointAxis& axis, const Reach& reach) {
+Json context_rows(const CheckpointAxis& axis, const MapExtent& extent) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
     const auto context = static_cast<double>(slot.numbers->context);
-    if (context <= reach.shortest || context >= reach.longest) continue;
-    if (series_mean(*slot.numbers, kKinds[0].key) == nullptr) continue;
+    if (context <= extent.shortest || context >= extent.longest) continue;
+    if (series_mean(*slot.numbers, kMaps[0].key) == nullptr) continue;
     rows.push_back({{"checkpoint", slot.numbers->label},
                     {"context", context},
                     {"y", slot.from},
@@ -121,10 +122,10 @@ Json context_rows(const CheckpointAxis& axis, const Reach& reach) {
   return rows;
 }
 
-Json ticks(const Reach& reach) {
+Json ticks(const MapExtent& extent) {
   Json values = Json::array();
-  for (double at = 1; at <= reach.longest; at *= 10) {
-    if (at >= reach.shortest) values.push_back(at);
+  for (double at = 1; at <= extent.longest; at *= 10) {
+    if (at >= extent.shortest) values.push_back(at);
   }
   return values;
 }
@@ -138,8 +139,8 @@ Json along(const char* field, const Json& scale, const Json& axis) {
 struct Map {
   const CheckpointRows& rows;
   const RowPhases& phases;
-  const Kind& kind;
-  const Reach& reach;
+  const EnergyMap& kind;
+  const MapExtent& extent;
   bool last;
 
   // How far the names of phases reach beyond it.
@@ -147,9 +148,9 @@ struct Map {
 
   Json x(const char* field) const {
     return along(field,
-                 {{"type", "log"}, {"domain", {reach.shortest, reach.longest}}, {"nice", false}},
+                 {{"type", "log"}, {"domain", {extent.shortest, extent.longest}}, {"nice", false}},
                  {{"title", last ? Json("wavelength of the rotary pair, tokens") : Json()},
-                  {"values", ticks(reach)},
+                  {"values", ticks(extent)},
                   {"format", "~s"},
                   {"grid", false},
                   {"labels", last}});
@@ -161,7 +162,7 @@ struct Map {
     for (const std::string_view one : theme::hue_ramp(kind.hue)) colors.push_back(one);
     return {{"field", "share"},
             {"type", "quantitative"},
-            {"scale", {{"domain", {0, reach.most}}, {"range", colors}, {"interpolate", "rgb"}}},
+            {"scale", {{"domain", {0, extent.most}}, {"range", colors}, {"interpolate", "rgb"}}},
             {"legend",
              {{"orient", "right"},
               {"title", nullptr},
@@ -230,10 +231,10 @@ Json map_of(const CheckpointAxis& axis, const Map& map, Json& datasets) {
 }  // namespace
 
 const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_view key) {
-  const size_t place = series_place(key);
-  if (place >= numbers.series.size()) return nullptr;
+  const size_t index = series_index(key);
+  if (index >= numbers.series.size()) return nullptr;
   const SeriesNumbers* best = nullptr;
-  for (const SeriesNumbers& one : numbers.series[place]) {
+  for (const SeriesNumbers& one : numbers.series[index]) {
     if (best == nullptr || one.heads > best->heads) best = &one;
   }
   return best;
@@ -241,7 +242,7 @@ const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_v
 
 bool has_bands(const RunNumbers& run) {
   return std::any_of(run.checkpoints.begin(), run.checkpoints.end(), [](const auto& numbers) {
-    const SeriesNumbers* energy = series_mean(numbers, kKinds[0].key);
+    const SeriesNumbers* energy = series_mean(numbers, kMaps[0].key);
     return energy != nullptr && !cells_of(*energy).empty();
   });
 }
@@ -250,13 +251,13 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   const CheckpointAxis axis(run, options.time());
   const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastLabelRow});
   const RowPhases phases = row_phases(axis, rows);
-  const Reach reach = reach_of(axis);
-  const Json contexts = context_rows(axis, reach);
+  const MapExtent extent = extent_of(axis);
+  const Json contexts = context_rows(axis, extent);
   std::string subtitle = fmt::format(
       "Mean energy (squared length) of each rotary pair over {}{} RoPE heads{}, as a share of all "
       "pairs'.",
-      run.models ? "up to " : "", reach.heads,
-      reach.some_left_out ? " with the most common angles" : "");
+      run.models ? "up to " : "", extent.heads,
+      extent.some_left_out ? " with the most common angles" : "");
   if (!contexts.empty()) {
     subtitle += " Black: the context. Pairs to its right turn less than once within a document.";
   }
@@ -270,9 +271,9 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   if (!separators.empty()) datasets["separators"] = separators;
   if (!phases.rows.empty()) datasets["phases"] = phases.rows;
   Json views = Json::array();
-  for (const Kind& kind : kKinds) {
+  for (const EnergyMap& kind : kMaps) {
     views.push_back(
-        map_of(axis, {rows, phases, kind, reach, &kind == std::end(kKinds) - 1}, datasets));
+        map_of(axis, {rows, phases, kind, extent, &kind == std::end(kMaps) - 1}, datasets));
   }
   spec["vconcat"] = views;
   spec["spacing"] = 16;

@@ -10,9 +10,9 @@
 #include "ropewalk/figures/parts/depth_columns.h"
 #include "ropewalk/figures/parts/depth_layers.h"
 #include "ropewalk/figures/parts/depth_scale.h"
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 namespace {
@@ -25,12 +25,12 @@ constexpr double kLeastTextRow = 15;  // lower rows have no room for numbers
 
 // A reading as a heat map.
 struct Heatmap {
-  size_t place = 0;  // in all_readings()
-  PlacedReading placed;
+  size_t index = 0;  // in all_views()
+  IndexedView indexed;
   std::vector<DepthColumn> columns;
 
   const DepthCell& cell(const Slot& slot, const DepthColumn& column) const {
-    return slot.numbers->readings[place].depth[static_cast<size_t>(column.bin)];
+    return slot.numbers->views[index].depth[static_cast<size_t>(column.bin)];
   }
   // Numbers that are there: of cells, or of their standard errors.
   std::vector<double> numbers(const CheckpointAxis& axis, double DepthCell::*which) const {
@@ -51,39 +51,39 @@ Json cell_rows(const CheckpointAxis& axis, const Heatmap& map, const DepthScale&
     for (size_t i = 0; i < map.columns.size(); ++i) {
       const DepthColumn& column = map.columns[i];
       const auto [value, se] = map.cell(slot, column);
-      rows.push_back(
-          {{"checkpoint", slot.numbers->label},
-           {"phase", slot.numbers->phase},
-           {"bin", column.bin},
-           {"x", i},
-           {"x_end", i + 1},
-           {"y", slot.from},
-           {"y_end", slot.to},
-           {"value", theme::number(value)},
-           {"se", theme::number(se)},
-           {"heads", slot.numbers->depth_heads[static_cast<size_t>(column.bin)]},
-           {"text", std::isfinite(value) ? scale.text(value) : "–"},
-           {"ink", std::isfinite(value) ? theme::ink_on(scale.color(value)) : theme::kMutedInk},
-           {"x_middle", static_cast<double>(i) + 0.5},
-           {"y_middle", slot.along}});
+      rows.push_back({{"checkpoint", slot.numbers->label},
+                      {"phase", slot.numbers->phase},
+                      {"bin", column.bin},
+                      {"x", i},
+                      {"x_end", i + 1},
+                      {"y", slot.from},
+                      {"y_end", slot.to},
+                      {"value", theme::number(value)},
+                      {"se", theme::number(se)},
+                      {"heads", slot.numbers->depth_heads[static_cast<size_t>(column.bin)]},
+                      {"text", std::isfinite(value) ? scale.text(value) : "–"},
+                      {"ink", std::isfinite(value) ? theme::text_color_on(scale.color(value))
+                                                   : theme::kMutedInk},
+                      {"x_middle", static_cast<double>(i) + 0.5},
+                      {"y_middle", slot.along}});
       if (column.layer) rows.back()["layer"] = *column.layer;
     }
   }
   return rows;
 }
 
-std::string title_of(const PlacedReading& placed) {
-  const std::string& own = placed.reading->depth_title;
-  return own.empty() ? capital_title(placed) + ", by depth over training" : own;
+std::string title_of(const IndexedView& indexed) {
+  const std::string& own = indexed.view->depth_title;
+  return own.empty() ? capital_title(indexed) + ", by depth over training" : own;
 }
 
 std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const Heatmap& map,
                         const DepthScale& scale) {
   const bool layers = map.columns.front().layer.has_value();
-  const std::string name = reading_name(map.placed);
+  const std::string name = view_name(map.indexed);
   std::string text = fmt::format(
       "Mean {}{} over the heads {}, {} in all.", name.starts_with("mean ") ? "of the " : "", name,
-      layers ? "of each layer" : "in each tenth of the depth", heads_text(run, {map.place}));
+      layers ? "of each layer" : "in each tenth of the depth", heads_text(run, {map.index}));
   std::vector<double> errors = map.numbers(axis, &DepthCell::se);
   if (scale.unit() != 1) {
     text += fmt::format(" Numbers{}: in units of {:g}.", errors.empty() ? "" : " and errors",
@@ -91,18 +91,18 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const
   }
   if (!errors.empty()) {
     std::sort(errors.begin(), errors.end());
-    const char* style = has_limits(map.placed)
+    const char* style = has_limits(map.indexed)
                             ? " Standard error over documents: median {:.3f}, at most {:.3f}."
                             : " Standard error over documents: median {:.2g}, at most {:.2g}.";
     text += fmt::format(fmt::runtime(style), errors[errors.size() / 2] / scale.unit(),
                         errors.back() / scale.unit());
-  } else if (!map.placed.statistic->error || map.placed.statistic->step) {
+  } else if (!map.indexed.statistic->error || map.indexed.statistic->step) {
     text += " No standard errors: this statistic has none over heads.";
   } else if (run.standard_errors) {
     text += " No standard errors: summary.json holds none by depth for this statistic.";
   }
-  if (map.placed.reading->depth_title.empty()) {
-    text += " " + reading_sentence(map.placed);
+  if (map.indexed.view->depth_title.empty()) {
+    text += " " + view_sentence(map.indexed);
   } else {
     text += notes_on_pc0(run);
   }
@@ -111,16 +111,16 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, const
 
 }  // namespace
 
-Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t reading) {
+Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t view) {
   const CheckpointAxis axis(run, options.time());
-  const Heatmap map{reading, all_readings().at(reading), depth_columns(run)};
-  const DepthScale scale(map.placed, map.numbers(axis, &DepthCell::value));
+  const Heatmap map{view, all_views().at(view), depth_columns(run)};
+  const DepthScale scale(map.indexed, map.numbers(axis, &DepthCell::value));
   const auto columns = static_cast<double>(map.columns.size());
   const double width = std::min(kWidestCell, kWidth / columns) * columns;
   const CheckpointRows rows = checkpoint_rows(axis, {kRowHeight, kMostHeight, kLeastTextRow});
   const RowPhases phases = row_phases(axis, rows);
 
-  Json spec = theme::begin_figure(options.title, figure_title(run, title_of(map.placed)),
+  Json spec = theme::begin_figure(options.title, figure_title(run, title_of(map.indexed)),
                                   subtitle_of(run, axis, map, scale),
                                   std::max(width, kWidth) + phases.width + 10);
   spec["title"]["offset"] = 18;
@@ -135,7 +135,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t readin
   const DepthLayers marks(map.columns, rows, labels[0].size() == 1);
   Json& datasets = spec["datasets"];
   datasets["cells"] = cell_rows(axis, map, scale);
-  Json layers = Json::array({marks.ground(), marks.cells(map.placed, scale)});
+  Json layers = Json::array({marks.ground(), marks.cells(map.indexed, scale)});
   if (rows.least >= kLeastTextRow) layers.push_back(marks.numbers());
   const Json separators = axis.separator_rows();
   if (!separators.empty()) {

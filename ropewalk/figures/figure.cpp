@@ -6,7 +6,7 @@
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/figures/by_depth.h"
 #include "ropewalk/figures/over_training.h"
-#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/view_look.h"
 #include "ropewalk/figures/series_figures.h"
 #include "ropewalk/figures/training_lines.h"
 
@@ -24,14 +24,13 @@ void add_once(std::vector<Figure>& figures, const std::string& name,
 // Figures that the options ask for, each once.
 void add_asked(std::vector<Figure>& figures, const RunNumbers& run, const FigureOptions& options) {
   for (const std::string& key : options.asked.statistics) {
-    const size_t reading = find_reading(key);
-    if (!has_numbers(run, reading)) continue;
-    add_once(figures, over_training_name(key),
-             [&] { return over_training(run, options, reading); });
-    add_once(figures, by_depth_name(key), [&] { return by_depth(run, options, reading); });
+    const size_t view = find_view(key);
+    if (!has_numbers(run, view)) continue;
+    add_once(figures, over_training_name(key), [&] { return over_training(run, options, view); });
+    add_once(figures, by_depth_name(key), [&] { return by_depth(run, options, view); });
   }
   for (const auto& [x, y] : options.asked.portraits) {
-    const size_t across = find_reading(x), up = find_reading(y);
+    const size_t across = find_view(x), up = find_view(y);
     if (!has_numbers(run, across) || !has_numbers(run, up)) continue;
     add_once(figures, portrait_name({x, y}), [&] { return portraits(run, options, across, up); });
   }
@@ -44,8 +43,8 @@ std::vector<std::string> figure_names(const AskedFigures& asked) {
   names.insert(names.end(), {"phase_portraits", "taxonomy", "bands", "distance"});
   for (const SeriesStatistic* curve : position_figures()) names.push_back(curve->key);
   names.emplace_back("loss");
-  for (const PlacedReading& placed : all_readings()) {
-    if (!placed.reading->depth_title.empty()) names.push_back(placed.reading->depth);
+  for (const IndexedView& indexed : all_views()) {
+    if (!indexed.view->depth_title.empty()) names.push_back(indexed.view->depth);
   }
   const std::vector<std::string> more = asked_names(asked);
   names.insert(names.end(), more.begin(), more.end());
@@ -64,14 +63,13 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
         });
     (first ? figures : last).push_back({name, over_training(run, named, name)});
   }
-  figures.push_back(
-      {"phase_portraits", portraits(run, named, find_reading("r_q"), find_reading("r_k"))});
+  figures.push_back({"phase_portraits", portraits(run, named, find_view("r_q"), find_view("r_k"))});
   figures.push_back({"taxonomy", taxonomy(run, named)});
-  const std::vector<PlacedReading> readings = all_readings();
-  for (size_t i = 0; i < readings.size(); ++i) {
-    const Reading& reading = *readings[i].reading;
-    if (!reading.depth_title.empty() && has_numbers(run, i)) {
-      figures.push_back({reading.depth, by_depth(run, named, i)});
+  const std::vector<IndexedView> views = all_views();
+  for (size_t i = 0; i < views.size(); ++i) {
+    const StatisticView& view = *views[i].view;
+    if (!view.depth_title.empty() && has_numbers(run, i)) {
+      figures.push_back({view.depth, by_depth(run, named, i)});
     }
   }
   std::move(last.begin(), last.end(), std::back_inserter(figures));

@@ -43,7 +43,7 @@ std::vector<std::string> missing_figures(const RunNumbers& run);
 // by_depth.h for the others.
 Json taxonomy(const RunNumbers& run, const FigureOptions& options);
 
-// Two readings (places in all_readings()) of every head against each other, at a few checkpoints.
+// Two readings (places in all_views()) of every head against each other, at a few checkpoints.
 Json portraits(const RunNumbers& run, const FigureOptions& options, size_t x, size_t y);
 
 // The checkpoints that portraits show.

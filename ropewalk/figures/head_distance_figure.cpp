@@ -17,38 +17,37 @@ constexpr double kGap = 30;
 constexpr size_t kColumns = 2;
 constexpr double kLightest = 0.42;  // of the ramp: the first checkpoint still stands out on white
 
-const CheckpointAnalysis* find_checkpoint(const HeadTable& table, const std::string& label) {
-  const auto found =
-      std::find_if(table.checkpoints.begin(), table.checkpoints.end(),
-                   [&](const CheckpointAnalysis& one) { return one.label == label; });
+const CheckpointTable* find_checkpoint(const RunTable& table, const std::string& label) {
+  const auto found = std::find_if(table.checkpoints.begin(), table.checkpoints.end(),
+                                  [&](const CheckpointTable& one) { return one.label == label; });
   return found == table.checkpoints.end() ? nullptr : &*found;
 }
 
-struct HeadPlace {
+struct HeadIndex {
   size_t row = 0;     // of the table
   size_t number = 0;  // among the checkpoint's heads
 };
-std::optional<HeadPlace> find_head(const CheckpointAnalysis& checkpoint, const QueryHead& head) {
+std::optional<HeadIndex> find_head(const CheckpointTable& checkpoint, const QueryHead& head) {
   const std::vector<size_t> rows = checkpoint.head_rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     if (checkpoint.layer[rows[i]] == head.layer && checkpoint.q_head[rows[i]] == head.q_head) {
-      return HeadPlace{rows[i], i};
+      return HeadIndex{rows[i], i};
     }
   }
   return std::nullopt;
 }
 
 // Its curves at a checkpoint; the numbers stay in the table.
-std::vector<DistanceLine> lines_of(const CheckpointAnalysis& checkpoint, const QueryHead& head,
+std::vector<DistanceLine> lines_of(const CheckpointTable& checkpoint, const QueryHead& head,
                                    const std::string& name, const std::string& color) {
   std::vector<DistanceLine> lines;
-  const std::optional<HeadPlace> found = find_head(checkpoint, head);
+  const std::optional<HeadIndex> found = find_head(checkpoint, head);
   if (!found) return lines;
   for (const DistanceCurve& curve : kDistanceCurves) {
-    const size_t place = series_place(curve.key);
-    const auto x = series_points(checkpoint, place, found->number);
+    const size_t index = series_index(curve.key);
+    const auto x = series_points(checkpoint, index, found->number);
     if (x.empty()) continue;
-    const HeadSeries& numbers = checkpoint.series[place];
+    const HeadSeries& numbers = checkpoint.series[index];
     lines.push_back({&curve, name, color.empty() ? std::string(curve.color) : color, x,
                      numbers.values(found->number), numbers.errors(found->number)});
   }
@@ -56,10 +55,10 @@ std::vector<DistanceLine> lines_of(const CheckpointAnalysis& checkpoint, const Q
 }
 
 // What the table says of the head beside its number: nothing where models differ in it.
-std::string about(const std::vector<const CheckpointAnalysis*>& drawn, const QueryHead& head) {
+std::string about(const std::vector<const CheckpointTable*>& drawn, const QueryHead& head) {
   std::optional<int64_t> rope;
-  for (const CheckpointAnalysis* checkpoint : drawn) {
-    const std::optional<HeadPlace> found = find_head(*checkpoint, head);
+  for (const CheckpointTable* checkpoint : drawn) {
+    const std::optional<HeadIndex> found = find_head(*checkpoint, head);
     if (!found) continue;
     const int64_t here = checkpoint->rope[found->row];
     if (rope.value_or(here) != here) return "";
@@ -78,19 +77,18 @@ std::string colors_text(const std::vector<const CheckpointNumbers*>& chosen, boo
 
 }  // namespace
 
-bool has_head(const HeadTable& table, const QueryHead& head) {
-  return std::any_of(
-      table.checkpoints.begin(), table.checkpoints.end(),
-      [&](const CheckpointAnalysis& one) { return find_head(one, head).has_value(); });
+bool has_head(const RunTable& table, const QueryHead& head) {
+  return std::any_of(table.checkpoints.begin(), table.checkpoints.end(),
+                     [&](const CheckpointTable& one) { return find_head(one, head).has_value(); });
 }
 
-bool has_distances(const HeadTable& table, const QueryHead& head) {
+bool has_distances(const RunTable& table, const QueryHead& head) {
   return std::any_of(
       table.checkpoints.begin(), table.checkpoints.end(),
-      [&](const CheckpointAnalysis& one) { return !lines_of(one, head, "", "").empty(); });
+      [&](const CheckpointTable& one) { return !lines_of(one, head, "", "").empty(); });
 }
 
-Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
+Json head_distance_figure(const RunTable& table, const RunNumbers& run,
                           const FigureOptions& options) {
   const auto chosen = portrait_checkpoints(run, options);
   const std::vector<QueryHead>& heads = options.asked.distance;
@@ -117,9 +115,9 @@ Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
   const size_t columns = std::min(kColumns, heads.size());
   for (size_t i = 0; i < heads.size(); ++i) {
     std::vector<DistanceLine> lines;
-    std::vector<const CheckpointAnalysis*> drawn;
+    std::vector<const CheckpointTable*> drawn;
     for (size_t c = 0; c < chosen.size(); ++c) {
-      const CheckpointAnalysis* checkpoint = find_checkpoint(table, chosen[c]->label);
+      const CheckpointTable* checkpoint = find_checkpoint(table, chosen[c]->label);
       if (checkpoint == nullptr) continue;
       drawn.push_back(checkpoint);
       const auto found = lines_of(*checkpoint, heads[i], names[c], several ? colors.colors[c] : "");

@@ -6,9 +6,9 @@
 
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/parts/mean_layers.h"
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/parts/view_look.h"
 #include "ropewalk/figures/series_figures.h"
 #include "ropewalk/figures/training_lines.h"
 
@@ -30,7 +30,7 @@ std::vector<MeanSeries> loss_series(const RunNumbers& run) {
                     [&](const CheckpointNumbers& one) { return &one == &numbers; });
     return trained ? numbers.loss : HeadMean{kNone, kNone, kNone};
   };
-  return {{"loss", theme::kInk, "diamond", kLine, true, number, MeanSeries::kNoReading,
+  return {{"loss", theme::kInk, "diamond", kLine, true, number, MeanSeries::kNoView,
            Limits{0, INFINITY}}};
 }
 
@@ -69,15 +69,15 @@ std::vector<MeanSeries> r2_series(const RunNumbers& run) {
   std::vector<MeanSeries> series;
   for (const Line& line : {Line{"r2cv_q", "R² of queries", theme::kQueries, "circle"},
                            Line{"r2cv_k", "R² of keys", theme::kKeys, "square"}}) {
-    const size_t place = find_reading(line.key);
-    if (!has_numbers(run, place)) continue;
-    const auto number = [place](const CheckpointNumbers& numbers) {
-      HeadMean mean = numbers.readings[place].over_heads;
+    const size_t index = find_view(line.key);
+    if (!has_numbers(run, index)) continue;
+    const auto number = [index](const CheckpointNumbers& numbers) {
+      HeadMean mean = numbers.views[index].over_heads;
       mean.sd = kNone;
       return mean;
     };
-    series.push_back({line.name, line.color, line.shape, kLine, true, number, place,
-                      value_limits(all_readings()[place])});
+    series.push_back({line.name, line.color, line.shape, kLine, true, number, index,
+                      value_limits(all_views()[index])});
   }
   return series;
 }
@@ -121,7 +121,7 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, bool 
   text += ".";
   if (below) {
     text += fmt::format(" Below: how much of position queries and keys hold, mean over {}{}.",
-                        heads_text(run, {find_reading("r2cv_q")}),
+                        heads_text(run, {find_view("r2cv_q")}),
                         run.baselines.empty() ? "" : "; dotted: freshly initialised weights");
   }
   if (contexts_differ(run)) {

@@ -8,11 +8,11 @@
 
 #include "ropewalk/figures/parts/checkpoint_axis.h"
 #include "ropewalk/figures/parts/mean_layers.h"
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/stacked_shares.h"
 #include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/parts/view_look.h"
 #include "ropewalk/figures/training_lines.h"
 
 namespace ropewalk {
@@ -109,7 +109,7 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
   const TrainingLines& lines = plots.front();
   const auto bands = std::count_if(lines.series.begin(), lines.series.end(),
                                    [](const MeanSeries& series) { return series.full; });
-  std::string text = lines.figure.what + " over " + heads_text(run, lines.places);
+  std::string text = lines.figure.what + " over " + heads_text(run, lines.indexes);
   if (!lines.figure.stacked) {
     text += "; " + band_words(band_of(axis, plots), static_cast<size_t>(bands),
                               passes_limits(axis, lines.series));
@@ -136,9 +136,9 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
 std::vector<SharePart> parts_of(const TrainingLines& lines) {
   std::vector<SharePart> parts;
   std::set<Hue> used;
-  const std::vector<PlacedReading> readings = all_readings();
+  const std::vector<IndexedView> views = all_views();
   for (size_t i = 0; i < lines.series.size(); ++i) {
-    const Hue hue = readings[lines.places[i]].reading->hue;
+    const Hue hue = views[lines.indexes[i]].view->hue;
     const bool again = !used.insert(hue).second;
     const MeanSeries& series = lines.series[i];
     parts.push_back(
@@ -190,7 +190,7 @@ Json draw(const RunNumbers& run, const FigureOptions& options,
     plot(view, plots[i], kHeightAbove, i);
     views.push_back(view);
   }
-  const std::vector<SharePart> components = component_parts(axis, lines.places.front());
+  const std::vector<SharePart> components = component_parts(axis, lines.indexes.front());
   if (lines.first.statistic->shares && components.size() > 1) {
     const ShareLook look{"spectrum",
                          fmt::format("Components PC0 to PC{}, stacked", components.size() - 1),
@@ -221,8 +221,8 @@ std::vector<std::string> training_figures() {
 bool can_draw(const RunNumbers& run, const std::string& figure) {
   const std::vector<TrainingLines> plots = plots_of_figure(figure);
   return std::any_of(plots.begin(), plots.end(), [&](const TrainingLines& lines) {
-    return std::any_of(lines.places.begin(), lines.places.end(),
-                       [&](size_t place) { return has_numbers(run, place); });
+    return std::any_of(lines.indexes.begin(), lines.indexes.end(),
+                       [&](size_t index) { return has_numbers(run, index); });
   });
 }
 
@@ -232,8 +232,8 @@ Json over_training(const RunNumbers& run, const FigureOptions& options, const st
   return draw(run, options, plots);
 }
 
-Json over_training(const RunNumbers& run, const FigureOptions& options, size_t reading) {
-  return draw(run, options, {lines_of_reading(reading)});
+Json over_training(const RunNumbers& run, const FigureOptions& options, size_t view) {
+  return draw(run, options, {lines_of_view(view)});
 }
 
 }  // namespace ropewalk

@@ -19,6 +19,6 @@ bool can_draw(const RunNumbers& run, const std::string& figure);
 Json over_training(const RunNumbers& run, const FigureOptions& options, const std::string& figure);
 
 // The same of one reading.
-Json over_training(const RunNumbers& run, const FigureOptions& options, size_t reading);
+Json over_training(const RunNumbers& run, const FigureOptions& options, size_t view);
 
 }  // namespace ropewalk

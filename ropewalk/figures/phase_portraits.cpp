@@ -218,11 +218,11 @@ std::vector<const CheckpointNumbers*> portrait_checkpoints(const RunNumbers& run
   const size_t most = run.models ? kModels : kPortraits;
   const size_t count = std::min(most, run.checkpoints.size());
   for (size_t i = 0; i < count; ++i) {
-    const double place = count == 1 ? 0
-                                    : static_cast<double>(i) *
-                                          static_cast<double>(run.checkpoints.size() - 1) /
-                                          static_cast<double>(count - 1);
-    chosen.push_back(&run.checkpoints[static_cast<size_t>(std::lround(place))]);
+    const double position = count == 1 ? 0
+                                       : static_cast<double>(i) *
+                                             static_cast<double>(run.checkpoints.size() - 1) /
+                                             static_cast<double>(count - 1);
+    chosen.push_back(&run.checkpoints[static_cast<size_t>(std::lround(position))]);
   }
   return chosen;
 }

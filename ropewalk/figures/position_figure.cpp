@@ -7,10 +7,10 @@
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/base/printable.h"
 #include "ropewalk/figures/parts/mean_layers.h"
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/parts/view_look.h"
 #include "ropewalk/figures/series_figures.h"
 #include "ropewalk/figures/training_lines.h"
 
@@ -26,15 +26,15 @@ constexpr std::string_view kColors[] = {theme::kBoth, "#a28fc6", theme::kInk};
 std::vector<MeanSeries> mean_series(const SeriesStatistic& curve) {
   std::vector<MeanSeries> series;
   for (const PositionFigure::Line& line : curve.figure.lines) {
-    const size_t place = find_reading(line.reading);
+    const size_t index = find_view(line.view);
     const bool band = series.empty();
-    const auto number = [place, band](const CheckpointNumbers& numbers) {
-      HeadMean mean = numbers.readings[place].over_heads;
+    const auto number = [index, band](const CheckpointNumbers& numbers) {
+      HeadMean mean = numbers.views[index].over_heads;
       if (!band) mean.sd = std::numeric_limits<double>::quiet_NaN();
       return mean;
     };
     const std::string_view color = kColors[std::min(series.size(), std::size(kColors) - 1)];
-    series.push_back({line.name, color, line.shape, 2.4, true, number, place, Limits{0, 1}});
+    series.push_back({line.name, color, line.shape, 2.4, true, number, index, Limits{0, 1}});
   }
   return series;
 }
@@ -69,15 +69,15 @@ Json means_view(const CheckpointAxis& axis, const SeriesStatistic& curve, Json& 
 struct Curves {
   std::string key{};    // of them all
   std::string title{};  // likewise
-  struct One {
+  struct Curve {
     const CheckpointNumbers* numbers;
     const SeriesNumbers* mean;
     std::string label;
     std::string color;
   };
-  std::vector<One> all{};
+  std::vector<Curve> all{};
   bool by_share = false;  // contexts differ: positions as a share of them
-  double length(const One& one) const {
+  double length(const Curve& one) const {
     return by_share ? static_cast<double>(one.numbers->context) : 1;
   }
 };
@@ -91,13 +91,13 @@ Curves curves_of(const SeriesStatistic& curve, const RunNumbers& run,
     const std::string mark = context_mark(run, *numbers);
     std::string label = fit_text(printable(numbers->label + (mark.empty() ? "" : " " + mark)),
                                  theme::kLabelSize, kLabelRoom);
-    const auto taken = [&](const Curves::One& one) { return one.label == label; };
+    const auto taken = [&](const Curves::Curve& one) { return one.label == label; };
     while (std::any_of(curves.all.begin(), curves.all.end(), taken)) label += "′";
     curves.all.push_back({numbers, mean, label, ""});
     curves.by_share = curves.by_share || numbers->context != curves.all.front().numbers->context;
   }
   if (std::any_of(curves.all.begin(), curves.all.end(),
-                  [](const Curves::One& one) { return one.numbers->context == 0; })) {
+                  [](const Curves::Curve& one) { return one.numbers->context == 0; })) {
     curves.by_share = false;
   }
   // From pale to dark along the run.
@@ -113,7 +113,7 @@ Curves curves_of(const SeriesStatistic& curve, const RunNumbers& run,
 // How far the axis of positions' numbers reaches.
 double curves_end(const Curves& curves) {
   double most = 1;
-  for (const Curves::One& one : curves.all) {
+  for (const Curves::Curve& one : curves.all) {
     for (const double value : one.mean->value) most = std::fmax(most, value);
   }
   return axis_end(most);
@@ -122,7 +122,7 @@ double curves_end(const Curves& curves) {
 Json curve_rows(const Curves& curves) {
   const double end = curves_end(curves);
   Json rows = Json::array();
-  for (const Curves::One& one : curves.all) {
+  for (const Curves::Curve& one : curves.all) {
     for (size_t i = 0; i < one.mean->x.size(); ++i) {
       const double value = one.mean->value[i];
       if (std::isnan(value)) continue;
@@ -141,7 +141,7 @@ Json curve_rows(const Curves& curves) {
 Json curves_view(const Curves& curves) {
   std::vector<std::string> names;
   Json colors = Json::array(), tooltip = Json::array();
-  for (const Curves::One& one : curves.all) {
+  for (const Curves::Curve& one : curves.all) {
     names.push_back(one.label);
     colors.push_back(one.color);
   }
@@ -150,7 +150,7 @@ Json curves_view(const Curves& curves) {
     tooltip.push_back({{"field", field}});
   }
   double end = 1;
-  for (const Curves::One& one : curves.all) {
+  for (const Curves::Curve& one : curves.all) {
     end = std::max({end, one.mean->x.back() / curves.length(one),
                     curves.by_share ? 1 : static_cast<double>(one.numbers->context)});
   }
@@ -210,7 +210,7 @@ std::vector<const SeriesStatistic*> position_figures() {
 }
 
 bool has_numbers(const RunNumbers& run, const SeriesStatistic& curve) {
-  return has_numbers(run, find_reading(curve.figure.lines.front().reading));
+  return has_numbers(run, find_view(curve.figure.lines.front().view));
 }
 
 Json position_figure(const SeriesStatistic& curve, const RunNumbers& run,
@@ -218,8 +218,8 @@ Json position_figure(const SeriesStatistic& curve, const RunNumbers& run,
   const CheckpointAxis axis(run, options.time());
   const bool errors = std::any_of(
       run.checkpoints.begin(), run.checkpoints.end(),
-      [first = find_reading(curve.figure.lines.front().reading)](const CheckpointNumbers& numbers) {
-        return !std::isnan(numbers.readings[first].over_heads.se);
+      [first = find_view(curve.figure.lines.front().view)](const CheckpointNumbers& numbers) {
+        return !std::isnan(numbers.views[first].over_heads.se);
       });
   std::string subtitle = curve.figure.what + ". Mean over " + heads_text(run) + "; " +
                          band_words(band_of(axis, curve), 1, false);

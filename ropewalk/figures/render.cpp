@@ -25,10 +25,10 @@ std::map<std::string, std::string> render(const std::vector<Figure>& figures,
     return shared_companion().ask("figures", std::move(job)).arrays;
   } catch (const CompanionFailure& failure) {
     switch (failure.how()) {
-      case CompanionFailure::How::cannot_run:
+      case CompanionFailure::FailureKind::cannot_run:
         throw SystemError("{}; png, svg and pdf need a Python with vl-convert: {}", failure.what(),
                           kAdvice);
-      case CompanionFailure::How::missing:
+      case CompanionFailure::FailureKind::missing:
         throw SystemError("png, svg and pdf need vl-convert: {}; {}", failure.what(), kAdvice);
       default:
         throw SystemError("figures cannot be rendered: {}", failure.what());

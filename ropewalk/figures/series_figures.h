@@ -16,12 +16,12 @@ bool has_distances(const RunNumbers& run);
 
 // The same of the heads that are asked for, one panel each, with all chosen checkpoints in it. The
 // table must have curves of each (has_distances).
-Json head_distance_figure(const HeadTable& table, const RunNumbers& run,
+Json head_distance_figure(const RunTable& table, const RunNumbers& run,
                           const FigureOptions& options);
-bool has_distances(const HeadTable& table, const QueryHead& head);
+bool has_distances(const RunTable& table, const QueryHead& head);
 
 // Whether a checkpoint has rows of the head.
-bool has_head(const HeadTable& table, const QueryHead& head);
+bool has_head(const RunTable& table, const QueryHead& head);
 
 // Curves that have a figure of their own (analysis/statistics/series.h), drawn over training, mean
 // over heads, and below by position, at a few checkpoints.

@@ -57,7 +57,7 @@ Json label_rows(const Json& segments) {
       rows.push_back({{"x", segment["x"]},
                       {"y", (segment["from"].get<double>() + segment["to"].get<double>()) / 2},
                       {"text", theme::decimals(100 * fraction, 0)},
-                      {"ink", theme::ink_on(theme::class_color(head_class))}});
+                      {"ink", theme::text_color_on(theme::class_color(head_class))}});
     }
   }
   return rows;

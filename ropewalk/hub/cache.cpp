@@ -155,12 +155,12 @@ fs::path HubCache::absent(const std::string& commit, const std::string& name) co
   return root_ / folder_ / ".no_exist" / checked_commit(commit) / checked_name(name);
 }
 
-bool HubCache::lacks(const std::string& commit, const std::string& name) const {
+bool HubCache::is_known_absent(const std::string& commit, const std::string& name) const {
   std::error_code ignored;
   return fs::is_regular_file(absent(commit, name), ignored);
 }
 
-void HubCache::note_absent(const std::string& commit, const std::string& name) const {
+void HubCache::remember_absent(const std::string& commit, const std::string& name) const {
   const fs::path path = absent(commit, name);
   make_folder(path.parent_path());
   write_file_atomically(path, "");

@@ -65,8 +65,8 @@ class HubCache {
   bool has(const std::string& commit, const std::string& name) const;
 
   // Whether the commit is known to have no such file; and the function that remembers it.
-  bool lacks(const std::string& commit, const std::string& name) const;
-  void note_absent(const std::string& commit, const std::string& name) const;
+  bool is_known_absent(const std::string& commit, const std::string& name) const;
+  void remember_absent(const std::string& commit, const std::string& name) const;
 
   // The commit that a revision was at when the Hub was last asked, or empty.
   std::string commit_of(const std::string& revision) const;

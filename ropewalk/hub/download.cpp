@@ -42,7 +42,7 @@ class BlobDownload {
     if (partial_.size() > 0) {
       log::debug("{}: going on after {}", what_, format_bytes(partial_.size()));
     }
-    while (!is_whole()) {
+    while (!is_complete()) {
       const int64_t before = partial_.size();
       const HttpResponse response = request_rest();
       if (partial_.size() < file_.size) prepare_next(response, before);
@@ -52,7 +52,7 @@ class BlobDownload {
 
  private:
   // Whether all bytes are there; where they are the wrong ones, they are dropped.
-  bool is_whole() {
+  bool is_complete() {
     while (partial_.size() == file_.size) {
       const std::string hash = partial_.hash();
       if (hash == file_.etag) return true;

@@ -21,7 +21,7 @@ using Url = std::unique_ptr<CURLU, decltype(&curl_url_cleanup)>;
 Url read_url(const std::string& text) {
   Url url(curl_url(), curl_url_cleanup);
   if (!url || curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) != CURLUE_OK) {
-    throw InputError("'{}' is not an address", printable_excerpt(shown_url(text), 200));
+    throw InputError("'{}' is not an address", printable_excerpt(printable_url(text), 200));
   }
   return url;
 }
@@ -82,7 +82,7 @@ size_t on_body(const char* data, size_t, size_t size, void* user) {
       return size;
     }
     if (exchange.response.body.size() + size > kLongestBody) {
-      throw InputError("{}: answers with more than 64 MiB", shown_url(exchange.request.url));
+      throw InputError("{}: answers with more than 64 MiB", printable_url(exchange.request.url));
     }
     exchange.response.body.append(data, size);
     return size;
@@ -167,10 +167,10 @@ HttpUrl parse_url(const std::string& url) {
                  lower_case(part_of(parsed, CURLUPART_HOST)),
                  part_of(parsed, CURLUPART_PORT, CURLU_DEFAULT_PORT)};
   if (result.scheme != "http" && result.scheme != "https") {
-    throw InputError("{}: is neither an http nor an https address", shown_url(url));
+    throw InputError("{}: is neither an http nor an https address", printable_url(url));
   }
   if (!part_of(parsed, CURLUPART_USER).empty() || !part_of(parsed, CURLUPART_PASSWORD).empty()) {
-    throw InputError("{}: names a user; expected an address without", shown_url(url));
+    throw InputError("{}: names a user; expected an address without", printable_url(url));
   }
   return result;
 }
@@ -178,8 +178,8 @@ HttpUrl parse_url(const std::string& url) {
 std::string join_url(const std::string& base, const std::string& reference) {
   const Url url = read_url(base);
   if (curl_url_set(url.get(), CURLUPART_URL, reference.c_str(), 0) != CURLUE_OK) {
-    throw InputError("{}: leads to '{}', which is no address", shown_url(base),
-                     printable_excerpt(shown_url(reference), 200));
+    throw InputError("{}: leads to '{}', which is no address", printable_url(base),
+                     printable_excerpt(printable_url(reference), 200));
   }
   return part_of(url, CURLUPART_URL);
 }
@@ -194,7 +194,7 @@ std::string encode_url(std::string_view text) {
   return result;
 }
 
-std::string shown_url(const std::string& url) {
+std::string printable_url(const std::string& url) {
   std::string shown = url.substr(0, url.find_first_of("?#"));
   const size_t host = shown.find("://");
   const size_t user = shown.find('@');
@@ -239,7 +239,7 @@ HttpResponse HttpClient::exchange(const HttpRequest& request) {
 
   const CURLcode done = curl_easy_perform(handle);
   if (exchange.thrown) std::rethrow_exception(exchange.thrown);
-  if (request.stop.stop_requested()) throw SystemError("{}: stopped", shown_url(request.url));
+  if (request.stop.stop_requested()) throw SystemError("{}: stopped", printable_url(request.url));
   long status = 0;
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
   if (done != CURLE_OK) {

@@ -28,7 +28,7 @@ std::string join_url(const std::string& base, const std::string& reference);
 // Percent-encodes everything but letters, digits and "-._~".
 std::string encode_url(std::string_view text);
 // An address for messages, without its query, which may hold a signature.
-std::string shown_url(const std::string& url);
+std::string printable_url(const std::string& url);
 
 struct HttpRequest {
   std::string url;

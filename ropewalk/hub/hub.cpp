@@ -106,7 +106,7 @@ std::string Hub::commit(const HubRepository& repository, const std::string& revi
     }
   }
   try {
-    if (commit.empty()) commit = ask_commit(repository, revision, file);
+    if (commit.empty()) commit = request_commit(repository, revision, file);
   } catch (const SystemError& error) {
     if (known.empty()) throw;
     log::warning("{}; taking {} as it was when last asked", error.what(), what);
@@ -123,8 +123,8 @@ std::string Hub::commit(const HubRepository& repository, const std::string& revi
   return commit;
 }
 
-std::string Hub::ask_commit(const HubRepository& repository, const std::string& revision,
-                            const std::string& file) {
+std::string Hub::request_commit(const HubRepository& repository, const std::string& revision,
+                                const std::string& file) {
   const std::string what = fmt::format("{}@{}", repository.id, revision);
   // The answer names the commit even where the file does not exist.
   const HttpResponse response = ask({}, [&](HubRequests& requests) {
@@ -135,7 +135,7 @@ std::string Hub::ask_commit(const HubRepository& repository, const std::string& 
   if (!found) fail_request(response, what);
   if (is_commit(commit)) return commit;
   throw InputError("{}: {} does not say which commit this is; is it a Hugging Face Hub?", what,
-                   shown_url(settings_.endpoint));
+                   printable_url(settings_.endpoint));
 }
 
 std::map<std::string, std::string> Hub::refs(const HubRepository& repository) {
@@ -148,7 +148,7 @@ std::map<std::string, std::string> Hub::refs(const HubRepository& repository) {
   if (settings_.offline) return cache(repository).refs();
   const HttpResponse response = ask({}, [&](HubRequests& requests) { return requests.get(path); });
   if (response.status != 200) fail_request(response, repository.id);
-  const std::string source = shown_url(settings_.endpoint) + path;
+  const std::string source = printable_url(settings_.endpoint) + path;
   std::map<std::string, std::string> refs = read_refs(response.body, source);
   const std::lock_guard lock(mutex_);
   return refs_[repository.api()] = std::move(refs);
@@ -183,7 +183,7 @@ std::optional<HubFile> Hub::find(const HubRepository& repository, const std::str
   });
   if (response.header("x-error-code") == "EntryNotFound") {
     try {
-      cache(repository).note_absent(commit, name);
+      cache(repository).remember_absent(commit, name);
     } catch (const SystemError& error) {  // a broken note: ask again
       log::debug("{}", error.what());
     }
@@ -197,7 +197,7 @@ std::optional<HubFile> Hub::find(const HubRepository& repository, const std::str
   const std::string answered = response.header("x-repo-commit");
   if (file.etag.empty() || file.size < 0) {
     throw InputError("{}: {} gives no etag and size; is it a Hugging Face Hub?", what,
-                     shown_url(settings_.endpoint));
+                     printable_url(settings_.endpoint));
   }
   if (answered != commit) {
     throw InputError("{}: the Hub answers for commit '{}' instead; refused", what, answered);
@@ -223,7 +223,7 @@ void Hub::fetch(const HubRepository& repository, const std::string& commit,
       throw InputError(
           "{}: {} gives it the etag '{}', expected a SHA-256 or git's hash, as nothing else can be "
           "verified; refused",
-          what, shown_url(settings_.endpoint), printable_excerpt(file.etag, 80));
+          what, printable_url(settings_.endpoint), printable_excerpt(file.etag, 80));
     }
     if (file.size > largest_size(file.name)) {
       throw InputError("{}: has {}, expected at most {}; not downloaded", what,
@@ -259,7 +259,7 @@ fs::path Hub::fetch(const HubRepository& repository, const std::string& commit,
                     const std::string& name, const FetchOptions& options) {
   const HubCache cache = this->cache(repository);
   if (cache.has(commit, name)) return cache.file(commit, name);
-  if (cache.lacks(commit, name)) return {};  // works without asking the Hub
+  if (cache.is_known_absent(commit, name)) return {};  // works without asking the Hub
   const std::optional<HubFile> file = find(repository, commit, name);
   if (!file) return {};
   fetch(repository, commit, std::vector{*file}, options);

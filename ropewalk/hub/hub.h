@@ -66,8 +66,8 @@ class Hub {
   HttpResponse ask(const std::stop_token& stop,
                    const std::function<HttpResponse(HubRequests&)>& work);
 
-  std::string ask_commit(const HubRepository& repository, const std::string& revision,
-                         const std::string& file);
+  std::string request_commit(const HubRepository& repository, const std::string& revision,
+                             const std::string& file);
 
   HubSettings settings_;
   std::mutex mutex_;

@@ -63,7 +63,7 @@ const std::string& RemoteFile::part(int64_t number) {
   std::string bytes = kept(number);
   if (bytes.empty()) {
     bytes = read_(number * kPart, length_of(number));
-    travelled_ += static_cast<int64_t>(bytes.size());
+    bytes_requested_ += static_cast<int64_t>(bytes.size());
     keep(number, bytes);
   }
   recent_.push_front({number, std::move(bytes)});

@@ -27,7 +27,7 @@ class RemoteFile {
   const std::string& name() const { return name_; }  // for messages
   int64_t size() const { return size_; }
   // The number of bytes that were requested from `read`.
-  int64_t travelled() const { return travelled_; }
+  int64_t bytes_requested() const { return bytes_requested_; }
 
   // Copies at most `length` bytes from `offset` on and returns how many; fewer only at the end of
   // the file.
@@ -47,7 +47,7 @@ class RemoteFile {
   int64_t size_;
   std::filesystem::path parts_;
   Read read_;
-  std::atomic<int64_t> travelled_ = 0;
+  std::atomic<int64_t> bytes_requested_ = 0;
   std::mutex mutex_;
   std::list<Part> recent_;  // latest first
 };

@@ -100,7 +100,7 @@ HttpResponse HubRequests::follow(HttpRequest request, bool leave_host) {
     const bool home = url.same_host(endpoint_);
     request.token = home ? settings_.token : "";
     HttpResponse response = client_.exchange(request);
-    log::debug("{} {}: {}", request.head ? "HEAD" : "GET", shown_url(request.url),
+    log::debug("{} {}: {}", request.head ? "HEAD" : "GET", printable_url(request.url),
                describe(response));
     for (const char* name : {"x-repo-commit", "x-linked-etag", "x-linked-size"}) {
       // Only the endpoint's headers count; the host of the bytes may say anything.
@@ -114,12 +114,12 @@ HttpResponse HubRequests::follow(HttpRequest request, bool leave_host) {
       return response;
     }
     if (url.scheme == "https" && parse_url(target).scheme == "http") {
-      throw InputError("{}: leads from https to plain http ({}); refused", shown_url(first),
-                       shown_url(target));
+      throw InputError("{}: leads from https to plain http ({}); refused", printable_url(first),
+                       printable_url(target));
     }
     request.url = target;
   }
-  throw InputError("{}: leads on and on, {} redirects and more", shown_url(first), kRedirects);
+  throw InputError("{}: leads on and on, {} redirects and more", printable_url(first), kRedirects);
 }
 
 HttpResponse HubRequests::persist(const HttpRequest& request, bool leave_host) {
@@ -136,7 +136,7 @@ HttpResponse HubRequests::persist(const HttpRequest& request, bool leave_host) {
     HttpResponse response = follow(watched, leave_host);
     if (received || !is_passing(response)) return response;
     if (response.hopeless) {
-      throw SystemError("{}: {}; is SSL_CERT_FILE right?", shown_url(request.url),
+      throw SystemError("{}: {}; is SSL_CERT_FILE right?", printable_url(request.url),
                         response.problem);
     }
     const double wait =
@@ -145,10 +145,10 @@ HttpResponse HubRequests::persist(const HttpRequest& request, bool leave_host) {
       const std::string asked =
           wait > kLongestWait ? fmt::format("; the server asks to wait {}", format_duration(wait))
                               : fmt::format(", {} times", attempt);
-      throw SystemError("{}: {}{}; try again later", shown_url(request.url), describe(response),
+      throw SystemError("{}: {}{}; try again later", printable_url(request.url), describe(response),
                         asked);
     }
-    log::info("{}: {}; trying again in {}", shown_url(request.url), describe(response),
+    log::info("{}: {}; trying again in {}", printable_url(request.url), describe(response),
               format_duration(wait));
     wait_or_throw(wait, stop_);
   }
@@ -168,7 +168,7 @@ HttpResponse HubRequests::get(const std::string& path) {
   request.stop = stop_;
   if (!parse_url(request.url).same_host(endpoint_)) {
     throw InputError("{}: the next page of a list is on another host, {}; refused",
-                     shown_url(settings_.endpoint), shown_url(request.url));
+                     printable_url(settings_.endpoint), printable_url(request.url));
   }
   return persist(request, true);
 }

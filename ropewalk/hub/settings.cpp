@@ -103,7 +103,7 @@ HubSettings hub_settings_from_environment() {
     throw UsageError(
         "HF_ENDPOINT {}: a token would travel unencrypted; use https, or run without the token "
         "(unset HF_TOKEN, set HF_TOKEN_PATH to a file that is not there)",
-        shown_url(settings.endpoint));
+        printable_url(settings.endpoint));
   }
   return settings;
 }

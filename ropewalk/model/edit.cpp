@@ -15,7 +15,7 @@ struct Overloaded : Cases... {
 };
 
 // An edit of any kind, for one query head.
-struct InHead {
+struct HeadEdit {
   const ModelConfig& config;
   const Edit& edit;
   LayerHead head;
@@ -31,7 +31,7 @@ struct InHead {
 
 enum class Size { exactly, at_least };
 
-void require_shape(const InHead& in, const at::Tensor& tensor, int64_t size,
+void require_shape(const HeadEdit& in, const at::Tensor& tensor, int64_t size,
                    const std::string& what, Size kind = Size::exactly) {
   const bool fits = tensor.defined() && tensor.dim() == 1 &&
                     (kind == Size::exactly ? tensor.size(0) == size : tensor.size(0) >= size);
@@ -44,33 +44,33 @@ void require_shape(const InHead& in, const at::Tensor& tensor, int64_t size,
   if (!tensor.isfinite().all().item<bool>()) in.refuse(fmt::format("{} is not finite", what));
 }
 
-void require_turning(const InHead& in) {
+void require_turning(const HeadEdit& in) {
   const LayerConfig& layer = in.config.layers[static_cast<size_t>(in.head.layer)];
   if (!layer.rope || in.config.ropes.empty()) {
     in.refuse("its layer does not turn queries and keys; take heads of layers with RoPE");
   }
 }
 
-void check(const InHead& in, const DistanceBias& distance) {
+void check(const HeadEdit& in, const DistanceBias& distance) {
   const auto found = distance.logits.find(in.head);
   require_shape(in, found == distance.logits.end() ? at::Tensor() : found->second, in.tokens,
                 "logits by distance", Size::at_least);
 }
 
-void check(const InHead& in, const Window& window) {
+void check(const HeadEdit& in, const Window& window) {
   if (window.tokens < 1) {
     in.refuse(fmt::format("found a window of {} tokens, expected at least 1", window.tokens));
   }
 }
 
-void check(const InHead& in, const Still& still) {
+void check(const HeadEdit& in, const StillPairs& still) {
   require_turning(in);
   if (!(still.cut >= 0)) in.refuse(fmt::format("found a cut of {}, expected tokens", still.cut));
 }
 
-void check(const InHead& in, const ZeroBand& band) { check(in, Still{band.cut}); }
+void check(const HeadEdit& in, const ZeroedPairs& band) { check(in, StillPairs{band.cut}); }
 
-void check(const InHead& in, const Flatten& flatten) {
+void check(const HeadEdit& in, const FlattenedDrift& flatten) {
   const auto q = flatten.q.find(in.head);
   const auto k = flatten.k.find(in.kv_head());
   if (q == flatten.q.end() && k == flatten.k.end()) {
@@ -80,7 +80,7 @@ void check(const InHead& in, const Flatten& flatten) {
   if (k != flatten.k.end()) require_shape(in, k->second, in.config.d_head, "a slope of keys");
 }
 
-void check(const InHead& in, const Axis& axis) {
+void check(const HeadEdit& in, const RemovedAxis& axis) {
   const auto found = axis.heads.find(in.head);
   if (found == axis.heads.end()) in.refuse("found no axis, expected one");
   require_shape(in, found->second.axis, in.config.d_head, "an axis");
@@ -88,7 +88,7 @@ void check(const InHead& in, const Axis& axis) {
   require_shape(in, found->second.mean_k, in.config.d_head, "a mean of keys");
 }
 
-bool changes(const InHead& in, const DistanceBias& distance) {
+bool changes(const HeadEdit& in, const DistanceBias& distance) {
   // Checks S at the distances between a query and the keys that may change for it.
   const std::optional<int64_t> own = in.config.layers[static_cast<size_t>(in.head.layer)].window;
   const int64_t distances = std::min(in.tokens - kFirstEdited, own.value_or(in.tokens));
@@ -96,19 +96,21 @@ bool changes(const InHead& in, const DistanceBias& distance) {
   return !logits.eq(logits[0]).all().item<bool>();
 }
 
-bool changes(const InHead& in, const Window& window) {
+bool changes(const HeadEdit& in, const Window& window) {
   const std::optional<int64_t> own = in.config.layers[static_cast<size_t>(in.head.layer)].window;
   const int64_t farthest = in.tokens - 1 - kFirstEdited;
   return window.tokens < std::min(farthest, own.value_or(in.tokens) - 1);
 }
 
-bool changes(const InHead& in, const Still& still) {
+bool changes(const HeadEdit& in, const StillPairs& still) {
   return slow_pairs(in.config, in.head.layer, still.cut, in.tokens).any();
 }
 
-bool changes(const InHead& in, const ZeroBand& band) { return changes(in, Still{band.cut}); }
+bool changes(const HeadEdit& in, const ZeroedPairs& band) {
+  return changes(in, StillPairs{band.cut});
+}
 
-bool changes(const InHead& in, const Flatten& flatten) {
+bool changes(const HeadEdit& in, const FlattenedDrift& flatten) {
   const auto moves = [](const auto& slopes, const LayerHead& head) {
     const auto found = slopes.find(head);
     return found != slopes.end() && found->second.ne(0).any().template item<bool>();
@@ -116,11 +118,11 @@ bool changes(const InHead& in, const Flatten& flatten) {
   return moves(flatten.q, in.head) || moves(flatten.k, in.kv_head());
 }
 
-bool changes(const InHead& in, const Axis& axis) {
+bool changes(const HeadEdit& in, const RemovedAxis& axis) {
   return axis.heads.at(in.head).axis.ne(0).any().item<bool>();
 }
 
-void check_head(const InHead& in) {
+void check_head(const HeadEdit& in) {
   const auto [layer, head] = in.head;
   if (layer < 0 || layer >= in.config.n_layers || head < 0 || head >= in.config.n_q_heads) {
     in.refuse(fmt::format("there is no such head; expected one of {} layers with {} heads",
@@ -136,7 +138,7 @@ void check_head(const InHead& in) {
              in.edit.what);
 }
 
-bool changes_head(const InHead& in) {
+bool changes_head(const HeadEdit& in) {
   return std::visit(Overloaded{[](const FixedOutput&) { return true; },
                                [&](const auto& kind) {
                                  return std::visit(

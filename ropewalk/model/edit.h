@@ -45,30 +45,30 @@ struct Window {
 };
 
 // Stops the turning of rotary pairs with a wavelength above `cut` tokens, in queries and keys.
-struct Still {
+struct StillPairs {
   double cut = 0;
 };
 
 // Sets these pairs of queries to zero.
-struct ZeroBand {
+struct ZeroedPairs {
   double cut = 0;
 };
 
 // Replaces x by x - slope (t - mean_position). A head that is not listed keeps its vectors.
-struct Flatten {
+struct FlattenedDrift {
   std::map<LayerHead, at::Tensor> q;  // by query head: [d_head] per token
   std::map<LayerHead, at::Tensor> k;  // by KV head
   double mean_position = 0;
 };
 
 // Replaces x by x - a a^T (x - mean), for queries and keys.
-struct Axis {
-  struct OfHead {
+struct RemovedAxis {
+  struct AxisAndMeans {
     at::Tensor axis;    // a: [d_head], of length 1
     at::Tensor mean_q;  // [d_head]
     at::Tensor mean_k;
   };
-  std::map<LayerHead, OfHead> heads;  // by query head
+  std::map<LayerHead, AxisAndMeans> heads;  // by query head
 };
 
 // Replaces the outputs of a head from kFirstEdited on by their mean over the other documents, or by
@@ -78,7 +78,7 @@ struct FixedOutput {
 };
 
 using ScoreEdit = std::variant<DistanceBias, Window>;
-using VectorEdit = std::variant<Still, ZeroBand, Flatten, Axis>;
+using VectorEdit = std::variant<StillPairs, ZeroedPairs, FlattenedDrift, RemovedAxis>;
 using OutputEdit = FixedOutput;
 
 // A change of some query heads in a pass. Vectors are changed after RoPE. A key that is changed for

@@ -6,19 +6,19 @@ namespace {
 
 class EditHash {
  public:
-  void add(const Still&) {}
-  void add(const ZeroBand&) {}
+  void add(const StillPairs&) {}
+  void add(const ZeroedPairs&) {}
   void add(const Window&) {}
   void add(const FixedOutput&) {}
   void add(const DistanceBias& distance) { add(distance.logits); }
-  void add(const Flatten& flatten) {
+  void add(const FlattenedDrift& flatten) {
     add("q");
     add(flatten.q);
     add("k");
     add(flatten.k);
     hash_.update(&flatten.mean_position, sizeof flatten.mean_position);
   }
-  void add(const Axis& axis) {
+  void add(const RemovedAxis& axis) {
     for (const auto& [head, of] : axis.heads) {
       add(head);
       for (const at::Tensor& vector : {of.axis, of.mean_q, of.mean_k}) add(vector);

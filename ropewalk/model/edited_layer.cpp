@@ -13,7 +13,7 @@ namespace {
 // The edited heads of a document in a layer.
 class EditedHeads {
  public:
-  EditedHeads(const InsideLayer& inside, const Edit& edit)
+  EditedHeads(const EditedLayerInput& inside, const Edit& edit)
       : inside_(inside),
         tokens_(static_cast<int64_t>(inside.document.tokens.size())),
         heads_(edited_heads(inside.config, edit, inside.layer, tokens_)) {}
@@ -89,7 +89,7 @@ class EditedHeads {
     return vector.to(vectors.device(), at::kFloat);
   }
 
-  void change(const Still& still, Projection& own) const {
+  void change(const StillPairs& still, Projection& own) const {
     const SlowPairs slow = slow_pairs(inside_.config, inside_.layer, still.cut, tokens_);
     const at::Tensor which = dimensions(slow);
     const Projection before = own_vectors(inside_.before_rope);
@@ -101,11 +101,11 @@ class EditedHeads {
     keep_still(own.q, scale.defined() ? q * scale.unsqueeze(1) : q);
     keep_still(own.k, before.k.index_select(2, which).mul_(slow.attention_factor));
   }
-  void change(const ZeroBand& band, Projection& own) const {
+  void change(const ZeroedPairs& band, Projection& own) const {
     const SlowPairs slow = slow_pairs(inside_.config, inside_.layer, band.cut, tokens_);
     own.q.slice(1, kFirstEdited).index_fill_(2, dimensions(slow), 0);
   }
-  void change(const Flatten& flatten, Projection& own) const {
+  void change(const FlattenedDrift& flatten, Projection& own) const {
     const at::Tensor time =
         (at::arange(kFirstEdited, tokens_, at::kDouble) - flatten.mean_position).unsqueeze(1);
     const auto take_drift = [&](const auto& slopes, int64_t head, const at::Tensor& vectors) {
@@ -120,21 +120,22 @@ class EditedHeads {
       take_drift(flatten.k, head / group(), own.k[i]);
     }
   }
-  void change(const Axis& axis, Projection& own) const {
+  void change(const RemovedAxis& axis, Projection& own) const {
     const auto take_axis = [](const at::Tensor& vectors, const at::Tensor& along,
                               const at::Tensor& mean) {
       const at::Tensor late = vectors.slice(0, kFirstEdited);
       late.sub_(at::outer(at::mv(late - mean, along), along));
     };
     for (int64_t i = 0; i < count(); ++i) {
-      const Axis::OfHead& of = axis.heads.at({inside_.layer, heads_[static_cast<size_t>(i)]});
+      const RemovedAxis::AxisAndMeans& of =
+          axis.heads.at({inside_.layer, heads_[static_cast<size_t>(i)]});
       const at::Tensor along = like(own.q, of.axis);
       take_axis(own.q[i], along, like(own.q, of.mean_q));
       take_axis(own.k[i], along, like(own.k, of.mean_k));
     }
   }
 
-  const InsideLayer& inside_;
+  const EditedLayerInput& inside_;
   int64_t tokens_;
   std::vector<int64_t> heads_;
 };
@@ -143,10 +144,10 @@ class EditedHeads {
 
 bool needs_before_rope(const Edit& edit) {
   const auto* vectors = std::get_if<VectorEdit>(&edit.what);
-  return vectors != nullptr && std::holds_alternative<Still>(*vectors);
+  return vectors != nullptr && std::holds_alternative<StillPairs>(*vectors);
 }
 
-void edit_outputs(const InsideLayer& inside, const Edit& edit, const at::Tensor& attended) {
+void edit_outputs(const EditedLayerInput& inside, const Edit& edit, const at::Tensor& attended) {
   const EditedHeads heads(inside, edit);
   if (!heads.any()) return;
   heads.put(std::visit([&](const auto& kind) { return heads.outputs(kind); }, edit.what), attended);

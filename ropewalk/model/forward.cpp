@@ -27,17 +27,17 @@ at::Tensor embed(const WeightReader& weights, std::span<const Document> document
 }
 
 // The pass of an edit, which is the same as the unedited one up to the edit's first layer.
-struct Branch {
+struct EditBranch {
   size_t edit = 0;
   int64_t first_layer = 0;         // beyond the last one where the edit changes nothing
   std::vector<at::Tensor> hidden;  // per batch, [T, d_model]; undefined before the first layer
 };
 
-std::vector<Branch> make_branches(const ModelConfig& config, std::span<const Edit> edits,
-                                  std::span<const Document> documents) {
+std::vector<EditBranch> make_branches(const ModelConfig& config, std::span<const Edit> edits,
+                                      std::span<const Document> documents) {
   std::set<int64_t> lengths;
   for (const Document& document : documents) lengths.insert(size_of(document));
-  std::vector<Branch> branches;
+  std::vector<EditBranch> branches;
   for (size_t i = 0; i < edits.size(); ++i) {
     int64_t first = config.n_layers;
     for (const int64_t tokens : lengths) {
@@ -49,10 +49,11 @@ std::vector<Branch> make_branches(const ModelConfig& config, std::span<const Edi
 }
 
 // Runs groups of documents through the stages of a pass and of its edits' passes.
-class Pass {
+class ForwardPass {
  public:
-  Pass(const ModelConfig& config, const WeightReader& weights, Observers& observers,
-       const ForwardOptions& options, const MemoryPlan& plan, std::vector<Branch> branches)
+  ForwardPass(const ModelConfig& config, const WeightReader& weights, Observers& observers,
+              const ForwardOptions& options, const MemoryPlan& plan,
+              std::vector<EditBranch> branches)
       : config_(config),
         weights_(weights),
         options_(options),
@@ -87,24 +88,24 @@ class Pass {
   const MemoryPlan plan_;
   LayerStream stream_;
   Layers layers_;
-  std::vector<Branch> branches_;
+  std::vector<EditBranch> branches_;
   std::vector<Batch> batches_;      // of the group
   std::vector<at::Tensor> hidden_;  // per batch, [T, d_model]
   std::chrono::duration<double> embedding_{0};
 };
 
-at::Tensor Pass::first_rows(const Batch& batch) {
+at::Tensor ForwardPass::first_rows(const Batch& batch) {
   const auto start = std::chrono::steady_clock::now();
   at::Tensor rows = embed(weights_, batch);
   embedding_ += std::chrono::steady_clock::now() - start;
   return rows;
 }
 
-void Pass::run_layer(int64_t layer, const LayerWeights& weights, size_t batch) {
+void ForwardPass::run_layer(int64_t layer, const LayerWeights& weights, size_t batch) {
   const Batch& documents = batches_[batch];
   const bool attends = config_.layers[static_cast<size_t>(layer)].self_attention;
-  std::vector<Parted> parted;
-  for (const Branch& branch : branches_) {
+  std::vector<DepartingEdit> parted;
+  for (const EditBranch& branch : branches_) {
     if (branch.first_layer == layer) parted.push_back({&options_.edits[branch.edit], {}});
   }
   if (attends) {
@@ -113,7 +114,7 @@ void Pass::run_layer(int64_t layer, const LayerWeights& weights, size_t batch) {
   }
   report(layer, documents);
   size_t taken = 0;
-  for (Branch& branch : branches_) {
+  for (EditBranch& branch : branches_) {
     if (branch.first_layer > layer) continue;
     throw_if_interrupted();
     at::Tensor& rows = branch.hidden[batch];
@@ -127,7 +128,7 @@ void Pass::run_layer(int64_t layer, const LayerWeights& weights, size_t batch) {
   }
 }
 
-void Pass::add_all_experts(int64_t layer, const LayerWeights& weights) {
+void ForwardPass::add_all_experts(int64_t layer, const LayerWeights& weights) {
   const auto expert = [&](int64_t i) {
     if (plan_.keep_experts) return weights.experts[static_cast<size_t>(i)];
     LayerWeights read = weights_.load_expert(layer, i);
@@ -135,18 +136,19 @@ void Pass::add_all_experts(int64_t layer, const LayerWeights& weights) {
     return read;
   };
   std::vector<at::Tensor> all = hidden_;  // share memory
-  for (const Branch& branch : branches_) {
+  for (const EditBranch& branch : branches_) {
     if (branch.first_layer > layer) continue;
     all.insert(all.end(), branch.hidden.begin(), branch.hidden.end());
   }
   add_experts(config_, weights, expert, all);
 }
 
-void Pass::run_head(const LayerWeights& head) {
+void ForwardPass::run_head(const LayerWeights& head) {
   const int64_t stage = weights_.extent().last_stage();
   for (size_t i = 0; i < batches_.size(); ++i) {
     std::vector<EditedRows> edited;
-    for (Branch& branch : branches_) edited.push_back({branch.edit, std::move(branch.hidden[i])});
+    for (EditBranch& branch : branches_)
+      edited.push_back({branch.edit, std::move(branch.hidden[i])});
     layers_.show_logits(head, batches_[i], std::move(hidden_[i]), edited);
     report(stage, batches_[i]);
     for (const EditedRows& branch : edited) {
@@ -155,11 +157,11 @@ void Pass::run_head(const LayerWeights& head) {
   }
 }
 
-void Pass::run(std::span<const Document> group, bool more) {
+void ForwardPass::run(std::span<const Document> group, bool more) {
   const Extent& extent = weights_.extent();
   batches_ = layers_.batches(group);
   hidden_.assign(batches_.size(), {});
-  for (Branch& branch : branches_) branch.hidden.assign(batches_.size(), {});
+  for (EditBranch& branch : branches_) branch.hidden.assign(batches_.size(), {});
   for (int64_t layer = 0; layer <= extent.last_layer; ++layer) {
     const auto weights = stream_.take(layer, more);
     for (size_t i = 0; i < batches_.size(); ++i) {
@@ -208,8 +210,8 @@ void run_forward(const ModelConfig& config, const WeightReader& weights,
   log::debug("{} documents in {} groups, weights {}", documents.size(), groups.size(),
              plan.keep_weights ? "kept" : "streamed");
 
-  Pass pass(config, weights, observers, options, plan,
-            make_branches(config, options.edits, documents));
+  ForwardPass pass(config, weights, observers, options, plan,
+                   make_branches(config, options.edits, documents));
   int64_t done = 0;  // documents
   for (size_t g = 0; g < groups.size(); ++g) {
     pass.run(groups[g], g + 1 < groups.size());

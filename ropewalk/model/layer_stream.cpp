@@ -41,8 +41,8 @@ LayerWeights LayerStream::load(int64_t layer) const {
   return weights;
 }
 
-LayerStream::Loaded LayerStream::load_beside(int64_t layer,
-                                             const std::shared_ptr<c10::Event>& room) const {
+LayerStream::LoadedLayer LayerStream::load_in_background(
+    int64_t layer, const std::shared_ptr<c10::Event>& room) const {
   if (!side_) return {load(layer), nullptr};
   // Where weights come and go, the previous layer must be done with its own first.
   if (room) room->synchronize();
@@ -58,16 +58,16 @@ void LayerStream::prefetch(int64_t layer) {
   if (reader_.device().is_cuda() && !plan_.keep_weights) {
     room = mark(torch_stream(reader_.device()));
   }
-  next_ = worker_.run([this, layer, room] { return load_beside(layer, room); });
+  next_ = worker_.run([this, layer, room] { return load_in_background(layer, room); });
 }
 
 std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) {
-  const auto place = static_cast<size_t>(layer);
-  std::shared_ptr<const LayerWeights> weights = kept_[place];
+  const auto index = static_cast<size_t>(layer);
+  std::shared_ptr<const LayerWeights> weights = kept_[index];
   if (!weights) {
     const auto start = std::chrono::steady_clock::now();
     if (next_.valid() && next_layer_ == layer) {
-      Loaded loaded = next_.get();
+      LoadedLayer loaded = next_.get();
       if (loaded.copied) {
         const c10::Stream stream = torch_stream(reader_.device());
         loaded.copied->block(stream);
@@ -79,7 +79,7 @@ std::shared_ptr<const LayerWeights> LayerStream::take(int64_t layer, bool more) 
     }
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (plan_.keep_weights) {
-      kept_[place] = weights;
+      kept_[index] = weights;
     } else {
       give_back_free_memory();
     }

@@ -31,14 +31,14 @@ class LayerStream {
   double seconds_waited() const { return waited_; }
 
  private:
-  struct Loaded {
+  struct LoadedLayer {
     LayerWeights weights;
     std::shared_ptr<c10::Event> copied;  // on a GPU: done once the weights have arrived
   };
 
   LayerWeights load(int64_t layer) const;
   void prefetch(int64_t layer);
-  Loaded load_beside(int64_t layer, const std::shared_ptr<c10::Event>& room) const;
+  LoadedLayer load_in_background(int64_t layer, const std::shared_ptr<c10::Event>& room) const;
 
   const WeightReader& reader_;
   int64_t last_stage_;
@@ -46,7 +46,7 @@ class LayerStream {
   std::vector<std::shared_ptr<const LayerWeights>> kept_;
   std::unique_ptr<c10::Stream> side_;  // for copies, on a GPU
   Worker worker_;
-  std::future<Loaded> next_;
+  std::future<LoadedLayer> next_;
   int64_t next_layer_ = -1;
   double waited_ = 0;
 };

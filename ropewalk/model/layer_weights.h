@@ -64,8 +64,8 @@ struct TensorSpec {
   int64_t qk_rows = 0;      // queries and keys need only that many of the first rows; 0: all
   bool transposed = false;  // stored as columns; `shape` is that of the rows
   enum Layers { all, dense, mixtures } layers = all;  // layers that have it
-  int64_t stacked = 0;  // the tensor is one of a stack of that many; 0: not stacked
-  int64_t place = 0;    // index in the stack
+  int64_t stacked = 0;      // the tensor is one of a stack of that many; 0: not stacked
+  int64_t stack_index = 0;  // index in the stack
 };
 
 // The role of a tensor, whatever a family calls it; fresh weights depend on it.

@@ -47,12 +47,12 @@ std::vector<std::span<const Document>> Layers::batches(std::span<const Document>
 void Layers::offer(int64_t layer, const Document& document, const char* point,
                    const Projection& made, bool changing) {
   if (!observers_.want(layer, point)) return;
-  observers_.offer(Taken{layer,
-                         &document,
-                         &positions_.find(tokens_of(document)),
-                         point,
-                         {{"q", made.q}, {"k", made.k}, {"v", made.v}},
-                         changing});
+  observers_.offer(TappedVectors{layer,
+                                 &document,
+                                 &positions_.find(tokens_of(document)),
+                                 point,
+                                 {{"q", made.q}, {"k", made.k}, {"v", made.v}},
+                                 changing});
 }
 
 void Layers::show(int64_t layer, std::span<const Document> batch, const at::Tensor& rows) {
@@ -60,7 +60,7 @@ void Layers::show(int64_t layer, std::span<const Document> batch, const at::Tens
   int64_t begin = 0;
   for (const Document& document : batch) {
     const int64_t end = begin + tokens_of(document);
-    observers_.offer(Hidden{layer, &document, rows.slice(0, begin, end)});
+    observers_.offer(HiddenStates{layer, &document, rows.slice(0, begin, end)});
     begin = end;
   }
 }
@@ -145,15 +145,15 @@ void Layers::edit_all(int64_t layer, const LayerWeights& weights,
                       const at::Tensor& attended) const {
   for (const Vectors& of : documents) {
     throw_if_interrupted();
-    const InsideLayer inside{config_, layer, weights, *of.document, of.before_rope, of.after};
+    const EditedLayerInput inside{config_, layer, weights, *of.document, of.before_rope, of.after};
     edit_outputs(inside, edit, attended.slice(0, of.begin, of.begin + tokens_of(*of.document)));
   }
 }
 
 at::Tensor Layers::run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
-                       at::Tensor rows, std::span<Parted> parted) {
+                       at::Tensor rows, std::span<DepartingEdit> parted) {
   const LayerConfig& settings = config_.layers[static_cast<size_t>(layer)];
-  const bool before = std::any_of(parted.begin(), parted.end(), [](const Parted& other) {
+  const bool before = std::any_of(parted.begin(), parted.end(), [](const DepartingEdit& other) {
     return needs_before_rope(*other.edit);
   });
   std::vector<Vectors> documents = vectors(layer, weights, batch, rows, before, /*shown=*/true);
@@ -162,10 +162,11 @@ at::Tensor Layers::run(int64_t layer, const LayerWeights& weights, std::span<con
   if (observers_.want_outputs()) {
     for (const Vectors& of : documents) {
       const int64_t end = of.begin + tokens_of(*of.document);
-      observers_.offer(Outputs{layer, of.document, attended.slice(0, of.begin, end).flatten(1, 2)});
+      observers_.offer(
+          TappedOutputs{layer, of.document, attended.slice(0, of.begin, end).flatten(1, 2)});
     }
   }
-  for (Parted& other : parted) {
+  for (DepartingEdit& other : parted) {
     const at::Tensor changed = attended.clone();
     edit_all(layer, weights, documents, *other.edit, changed);
     other.rows = finish_layer(config_, settings, weights, rows.clone(), changed);

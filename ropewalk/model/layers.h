@@ -44,7 +44,7 @@ class CountedPositions {
 
 // An edit whose pass departs from the unedited one in this layer, and the rows that it has after
 // the layer.
-struct Parted {
+struct DepartingEdit {
   const Edit* edit = nullptr;
   at::Tensor rows;
 };
@@ -71,7 +71,7 @@ class Layers {
   // that depart there. Where only queries and keys are needed of the layer, it ends once they are
   // known.
   at::Tensor run(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
-                 at::Tensor rows, std::span<Parted> parted);
+                 at::Tensor rows, std::span<DepartingEdit> parted);
   // Runs a layer in the pass of an edit, without observers.
   at::Tensor run_edited(int64_t layer, const LayerWeights& weights, std::span<const Document> batch,
                         at::Tensor rows, const Edit& edit);

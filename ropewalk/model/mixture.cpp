@@ -55,10 +55,10 @@ void add_expert(const ModelConfig& config, const LayerWeights& weights, const La
                 const at::Tensor& hidden, const at::Tensor& tokens, const at::Tensor& shares,
                 at::Tensor sum) {
   for_rows(tokens, [&](int64_t begin, int64_t end) {
-    const at::Tensor places = tokens.slice(0, begin, end);
-    const at::Tensor input = input_of(config, weights, hidden.index_select(0, places));
+    const at::Tensor token_indexes = tokens.slice(0, begin, end);
+    const at::Tensor input = input_of(config, weights, hidden.index_select(0, token_indexes));
     const at::Tensor out = linear(mlp_inner(config, expert, input), expert.down, expert.down_bias);
-    sum.index_add_(0, places, out.to(at::kFloat).mul_(shares.slice(0, begin, end)));
+    sum.index_add_(0, token_indexes, out.to(at::kFloat).mul_(shares.slice(0, begin, end)));
   });
 }
 
@@ -97,20 +97,20 @@ void add_experts(const ModelConfig& config, const LayerWeights& weights, const E
 int64_t mixture_state(const ModelConfig& config) {
   if (!config.mixture) return 0;
   constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
-  constexpr auto kPlace = static_cast<int64_t>(sizeof(int64_t));
-  return config.d_model * kSingle + config.mixture->n_chosen * (kPlace + kSingle);
+  constexpr auto kIndexBytes = static_cast<int64_t>(sizeof(int64_t));
+  return config.d_model * kSingle + config.mixture->n_chosen * (kIndexBytes + kSingle);
 }
 
 int64_t mixture_workspace(const ModelConfig& config, int64_t tokens, int64_t element_size,
                           const at::Device& device) {
   if (!config.mixture) return 0;
   constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
-  constexpr auto kPlace = static_cast<int64_t>(sizeof(int64_t));
+  constexpr auto kIndexBytes = static_cast<int64_t>(sizeof(int64_t));
   const int64_t rows = std::min(tokens, rows_at_a_time(at::kLong, device));
   const Mixture& mixture = *config.mixture;
   // Scores and their softmax; the order of the choices, before and after sorting.
   const int64_t routing = tokens * (mixture.n_experts * (element_size + kSingle) +
-                                    mixture.n_chosen * (6 * kPlace + 2 * kSingle));
+                                    mixture.n_chosen * (6 * kIndexBytes + 2 * kSingle));
   // Gate, up and the gate's sigmoid; tokens gathered, normalised, and results in both precisions.
   const int64_t expert = rows * ((2 + (config.cut_gate ? 2 : 0)) * mixture.d_expert * element_size +
                                  config.d_model * (3 * element_size + kSingle));

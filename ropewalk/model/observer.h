@@ -9,7 +9,7 @@
 namespace ropewalk {
 
 // The output of a layer, which the next one reads.
-struct Hidden {
+struct HiddenStates {
   int64_t layer = 0;
   const Document* document = nullptr;
   at::Tensor rows;  // [T, d_model], in the dtype of the pass; changes after on_hidden() returns
@@ -30,7 +30,7 @@ struct EditedLogits {
 };
 
 // The outputs of a layer's heads, before the output projection.
-struct Outputs {
+struct TappedOutputs {
   int64_t layer = 0;
   const Document* document = nullptr;
   at::Tensor rows;  // [T, n_q_heads, d_head], in the dtype of the pass
@@ -49,7 +49,7 @@ class Observer {
     return {};
   }
   // All vectors of a point at which it has a tap.
-  virtual void on_vectors(const Taken& taken) { (void)taken; }
+  virtual void on_vectors(const TappedVectors& taken) { (void)taken; }
 
   // The residual stream, once for every document. A layer of which only queries and keys are needed
   // has no output.
@@ -57,11 +57,11 @@ class Observer {
     (void)layer;
     return false;
   }
-  virtual void on_hidden(const Hidden& hidden) { (void)hidden; }
+  virtual void on_hidden(const HiddenStates& hidden) { (void)hidden; }
 
   // The outputs of heads, once for every document, where more than queries and keys is needed.
   virtual bool wants_outputs() const { return false; }
-  virtual void on_outputs(const Outputs& outputs) { (void)outputs; }
+  virtual void on_outputs(const TappedOutputs& outputs) { (void)outputs; }
 
   // The predictions of each token of a document, in order, some tokens at a time; and its
   // predictions in the pass of each edit.

@@ -31,14 +31,14 @@ std::string never(const Tap& tap, const LayerConfig& layer, Needed needed) {
 Observers::Observers(std::span<Observer* const> observers, const ModelConfig& config,
                      const Extent& extent) {
   for (Observer* observer : observers) {
-    Watching& watching = all_.emplace_back(Watching{observer, {}});
+    ObserverRequests& watching = all_.emplace_back(ObserverRequests{observer, {}});
     bool any = observer->wants_logits();
     if (any && !extent.has_head()) {
       throw UsageError("there are no logits: the pass has no head");
     }
     for (int64_t layer = 0; layer <= extent.last_layer; ++layer) {
       const Needed needed = extent.of(layer);
-      Wants& wants = watching.layers[layer];
+      LayerRequests& wants = watching.layers[layer];
       for (const Tap& tap : observer->taps(layer)) {
         const std::string why = never(tap, config.layers[static_cast<size_t>(layer)], needed);
         if (!why.empty()) {
@@ -63,62 +63,65 @@ Observers::Observers(std::span<Observer* const> observers, const ModelConfig& co
 }
 
 bool Observers::want(int64_t layer, std::string_view point) const {
-  return std::any_of(all_.begin(), all_.end(), [&](const Watching& watching) {
-    return any_at(watching.layers.at(layer).taps, point);
+  return std::any_of(all_.begin(), all_.end(), [&](const ObserverRequests& watching) {
+    return has_tap_at(watching.layers.at(layer).taps, point);
   });
 }
 
 bool Observers::want_hidden(int64_t layer) const {
-  return std::any_of(all_.begin(), all_.end(),
-                     [&](const Watching& watching) { return watching.layers.at(layer).hidden; });
+  return std::any_of(all_.begin(), all_.end(), [&](const ObserverRequests& watching) {
+    return watching.layers.at(layer).hidden;
+  });
 }
 
 bool Observers::want_outputs() const {
-  return std::any_of(all_.begin(), all_.end(),
-                     [](const Watching& watching) { return watching.observer->wants_outputs(); });
+  return std::any_of(all_.begin(), all_.end(), [](const ObserverRequests& watching) {
+    return watching.observer->wants_outputs();
+  });
 }
 
 bool Observers::want_logits() const {
-  return std::any_of(all_.begin(), all_.end(),
-                     [](const Watching& watching) { return watching.observer->wants_logits(); });
+  return std::any_of(all_.begin(), all_.end(), [](const ObserverRequests& watching) {
+    return watching.observer->wants_logits();
+  });
 }
 
-void Observers::offer(Taken taken) {
+void Observers::offer(TappedVectors taken) {
   std::erase_if(taken.vectors, [](const auto& named) { return !named.second.defined(); });
-  for (Watching& watching : all_) {
-    if (any_at(watching.layers.at(taken.layer).taps, taken.point)) {
+  for (ObserverRequests& watching : all_) {
+    if (has_tap_at(watching.layers.at(taken.layer).taps, taken.point)) {
       watching.observer->on_vectors(taken);
     }
   }
 }
 
-void Observers::offer(const Hidden& hidden) {
-  for (Watching& watching : all_) {
+void Observers::offer(const HiddenStates& hidden) {
+  for (ObserverRequests& watching : all_) {
     if (watching.layers.at(hidden.layer).hidden) watching.observer->on_hidden(hidden);
   }
 }
 
-void Observers::offer(const Outputs& outputs) {
-  for (Watching& watching : all_) {
+void Observers::offer(const TappedOutputs& outputs) {
+  for (ObserverRequests& watching : all_) {
     if (watching.observer->wants_outputs()) watching.observer->on_outputs(outputs);
   }
 }
 
 void Observers::offer(const EditedLogits& logits) {
-  for (Watching& watching : all_) {
+  for (ObserverRequests& watching : all_) {
     if (watching.observer->wants_logits()) watching.observer->on_edited_logits(logits);
   }
 }
 
 void Observers::offer(const Logits& logits) {
-  for (Watching& watching : all_) {
+  for (ObserverRequests& watching : all_) {
     if (watching.observer->wants_logits()) watching.observer->on_logits(logits);
   }
 }
 
 int64_t Observers::workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const {
   int64_t bytes = 0;
-  for (const Watching& watching : all_) {
+  for (const ObserverRequests& watching : all_) {
     bytes += watching.observer->workspace(tokens, dtype, device);
   }
   return bytes;

@@ -25,23 +25,23 @@ class Observers {
   bool want_outputs() const;
   bool want_logits() const;
   // Passes these on to the observers that want them.
-  void offer(Taken taken);
-  void offer(const Hidden& hidden);
-  void offer(const Outputs& outputs);
+  void offer(TappedVectors taken);
+  void offer(const HiddenStates& hidden);
+  void offer(const TappedOutputs& outputs);
   void offer(const Logits& logits);
   void offer(const EditedLogits& logits);
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const;
 
  private:
-  struct Wants {
+  struct LayerRequests {
     std::set<Tap> taps;
     bool hidden = false;
   };
-  struct Watching {
+  struct ObserverRequests {
     Observer* observer;
-    std::map<int64_t, Wants> layers;
+    std::map<int64_t, LayerRequests> layers;
   };
-  std::vector<Watching> all_;
+  std::vector<ObserverRequests> all_;
 };
 
 }  // namespace ropewalk

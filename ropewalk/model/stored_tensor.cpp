@@ -66,7 +66,7 @@ void require_shape(const Checkpoint& checkpoint, const std::string& name,
 }
 
 at::Tensor wanted_rows(const TensorSpec& spec, at::Tensor stored, Needed needed) {
-  if (spec.stacked > 0) stored = stored.select(0, spec.place);
+  if (spec.stacked > 0) stored = stored.select(0, spec.stack_index);
   if (spec.transposed) stored = stored.t();
   return ordered_rows(spec, std::move(stored), needed);
 }

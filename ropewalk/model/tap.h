@@ -37,13 +37,13 @@ struct Tap {
 };
 
 // Whether some of the taps are at this point.
-inline bool any_at(const auto& taps, std::string_view point) {
+inline bool has_tap_at(const auto& taps, std::string_view point) {
   return std::any_of(taps.begin(), taps.end(), [&](const Tap& tap) { return tap.point == point; });
 }
 
 // One document's vectors at one point of one layer, in the dtype of the pass. A caller's vectors
 // (TensorCapture) may be several documents of a block, one after the other.
-struct Taken {
+struct TappedVectors {
   int64_t layer = 0;
   const Document* document = nullptr;  // the first document
   const Positions* positions = nullptr;

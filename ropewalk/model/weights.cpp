@@ -94,7 +94,7 @@ std::vector<TensorSpec> WeightReader::all_specs(int64_t stage, Needed needed) co
   if (needed == Needed::head) return all;
   for (int64_t expert = 0; expert < experts_of(config_, stage, needed); ++expert) {
     for (TensorSpec& spec : architecture_.expert_tensors(config_, expert)) {
-      if (spec.place == 0) all.push_back(std::move(spec));  // each stack once
+      if (spec.stack_index == 0) all.push_back(std::move(spec));  // each stack once
     }
   }
   return all;
@@ -194,7 +194,7 @@ at::Tensor WeightReader::random_tensor(const std::string& name, const TensorSpec
     return random_->embedding(words);
   }
   // Each part of a stack is drawn by itself.
-  const std::string key = spec.stacked > 0 ? fmt::format("{} {}", name, spec.place) : name;
+  const std::string key = spec.stacked > 0 ? fmt::format("{} {}", name, spec.stack_index) : name;
   return random_->tensor(role_of(spec.destination), key, spec.shape);
 }
 

@@ -113,10 +113,11 @@ Json CaptureInfo::to_json() const {
   }
   if (!head_weights.empty()) json["head_weights"] = head_weights;
   if (random) json["random"] = *random;
-  if (texts > 0) json["chunk"] = {{"texts", texts}, {"pieces", pieces}, {"named", named}};
+  if (texts > 0)
+    json["chunk"] = {{"texts", texts}, {"pieces", chunk_blocks_digest}, {"named", texts_with_id}};
   if (shard) json["shard"] = {shard->index, shard->count};
-  if (!whole.empty()) json["whole"] = whole;
-  if (!kept.empty()) json["kept"] = keep_json(kept);
+  if (!full_corpus_digest.empty()) json["whole"] = full_corpus_digest;
+  if (!accumulators.empty()) json["kept"] = keep_json(accumulators);
   if (vectors) json["vectors"] = vectors_json(*vectors);
   return json;
 }
@@ -162,7 +163,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
     info.random = file.json().at("random").is_number_integer()
                       ? file.json().at("random").get<int64_t>()
                       : file.count("random");
-  info.kept = kept_at(file, info.numerics);
+  info.accumulators = kept_at(file, info.numerics);
   if (file.has("vectors")) {
     const JsonReader vectors = file.object("vectors");
     info.vectors = {vectors.text("sampling", ""), vectors.number("rate", 0),
@@ -171,8 +172,8 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   if (file.has("chunk")) {
     const JsonReader chunk = file.object("chunk");
     info.texts = chunk.count("texts");
-    info.pieces = chunk.text("pieces", "");
-    info.named = chunk.has("named") ? chunk.count("named") : 1;
+    info.chunk_blocks_digest = chunk.text("pieces", "");
+    info.texts_with_id = chunk.has("named") ? chunk.count("named") : 1;
   }
   info.documents = file.count("documents");
   info.tokens = file.count("tokens");
@@ -186,7 +187,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   if (file.has("heads_seed")) info.heads_seed = static_cast<int64_t>(file.number("heads_seed"));
   info.skipped_short = file.count("skipped_short");
   info.skipped_empty = file.count("skipped_empty");
-  info.whole = file.text("whole", "");
+  info.full_corpus_digest = file.text("whole", "");
   if (file.has("shard")) {
     const auto [index, count] = pair_of(file.json().at("shard"), file, "shard");
     if (index >= count) throw InputError("{}: key 'shard': {} of {}", source, index, count);
@@ -220,14 +221,14 @@ Json CaptureInfo::identity() const {
   if (random) json["random"] = *random;
   if (texts > 0) {
     json["texts"] = texts;
-    json["pieces"] = pieces;
+    json["pieces"] = chunk_blocks_digest;
   }
-  if (!kept.empty()) json["kept"] = keep_json(kept);
+  if (!accumulators.empty()) json["kept"] = keep_json(accumulators);
   if (vectors) json["vectors"] = vectors_json(*vectors);
   return json;
 }
 
-Json as_written_now(Json identity) {
+Json upgraded_identity(Json identity) {
   const auto kept = identity.find("kept");
   if (kept == identity.end() || !kept->is_array()) return identity;
   KeepRecords records;
@@ -267,7 +268,8 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
                        shown_value(a), shown_value(b));
     }
   }
-  if (!first.whole.empty() && !other.whole.empty() && first.whole != other.whole) {
+  if (!first.full_corpus_digest.empty() && !other.full_corpus_digest.empty() &&
+      first.full_corpus_digest != other.full_corpus_digest) {
     throw InputError(
         "{} and {} cannot be merged: they are parts of different documents; was the corpus changed "
         "between them?",

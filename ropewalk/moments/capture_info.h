@@ -74,11 +74,11 @@ struct CaptureInfo : CaptureNames {
     std::string ids;  // digest of the documents' ids, which the files hold
   };
   // What is kept besides second moments: accumulators and values per document.
-  KeepRecords kept;
+  KeepRecords accumulators;
   std::optional<Vectors> vectors;  // set where vectors were written
-  int64_t texts = 0;   // number of texts that documents were cut from; 0: they were not cut
-  std::string pieces;  // digest of the block of each piece
-  int64_t named = 0;   // number of documents whose texts have ids
+  int64_t texts = 0;  // number of texts that documents were cut from; 0: they were not cut
+  std::string chunk_blocks_digest;  // digest of the block of each piece
+  int64_t texts_with_id = 0;        // number of documents whose texts have ids
 
   // The documents that were read.
   int64_t documents = 0;
@@ -89,7 +89,7 @@ struct CaptureInfo : CaptureNames {
   std::string ropewalk;  // version that wrote the capture
   std::optional<Shard> shard;
   // Of a shard: digest of the documents of all shards; empty: unknown.
-  std::string whole;
+  std::string full_corpus_digest;
   double seconds = 0;  // of measuring; 0: unknown
   // Only in capture.json: what tells whether files are as they were written. Empty: unknown.
   std::string moments;  // hash of the moments file
@@ -100,7 +100,7 @@ struct CaptureInfo : CaptureNames {
   std::optional<Files> vector_files;  // all of them together
 
   // Whether it holds only values per document, because no vectors were captured.
-  bool values_alone() const { return point.empty() && heads.empty() && !kept.empty(); }
+  bool values_alone() const { return point.empty() && heads.empty() && !accumulators.empty(); }
 
   CaptureNames& names() { return *this; }
   const CaptureNames& names() const { return *this; }
@@ -117,7 +117,7 @@ struct CaptureInfo : CaptureNames {
 };
 
 // Brings an identity that an earlier edition wrote into the current form.
-Json as_written_now(Json identity);
+Json upgraded_identity(Json identity);
 
 // Throws InputError naming the field where two captures do not belong to one model measured in one
 // way, so that their moments cannot be added. Their names do not matter.

@@ -53,12 +53,13 @@ void gather_values(std::vector<DocumentValues>& values, std::span<const int64_t>
     shape[0] = static_cast<int64_t>(all.size());
     joined.push_back(at::zeros(shape, at::kDouble));
   }
-  const auto place = [&](std::span<const int64_t> documents, size_t which, const at::Tensor& rows) {
+  const auto put_rows = [&](std::span<const int64_t> documents, size_t which,
+                            const at::Tensor& rows) {
     for (size_t i = 0; i < documents.size(); ++i) {
       joined[which][row_of.at(documents[i])].copy_(rows[static_cast<int64_t>(i)]);
     }
   };
-  for (size_t which = 0; which < values.size(); ++which) place(own, which, values[which].values);
+  for (size_t which = 0; which < values.size(); ++which) put_rows(own, which, values[which].values);
   for (int from = 1; from < processes.count(); ++from) {
     double count = 0;
     processes.receive(from, {&count, 1});
@@ -71,7 +72,7 @@ void gather_values(std::vector<DocumentValues>& values, std::span<const int64_t>
       shape[0] = static_cast<int64_t>(theirs.size());
       const at::Tensor rows = at::empty(shape, at::kDouble);
       processes.receive(from, span_of(rows));
-      place(theirs, which, rows);
+      put_rows(theirs, which, rows);
     }
   }
   for (size_t which = 0; which < values.size(); ++which) values[which].values = joined[which];

@@ -8,13 +8,13 @@ namespace ropewalk {
 namespace {
 
 // Converts to anything: tells whether a T can be made of as many values as there are indexes.
-struct Anything {
+struct AnyValue {
   template <typename T>
   operator T() const;  // NOLINT(google-explicit-constructor)
 };
 template <typename T, size_t... I>
 constexpr bool takes(std::index_sequence<I...>) {
-  return requires { T{(static_cast<void>(I), Anything{})...}; };
+  return requires { T{(static_cast<void>(I), AnyValue{})...}; };
 }
 static_assert(takes<KeepOptions>(std::make_index_sequence<kKeepOptions.size()>()) &&
                   !takes<KeepOptions>(std::make_index_sequence<kKeepOptions.size() + 1>()),

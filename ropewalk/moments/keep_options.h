@@ -12,7 +12,7 @@
 
 // The accumulators besides second moments, in the order of files: one name per file of
 // moments/accumulators/. The code that statistics use to read them is in analysis/ under the same
-// name (analysis/cases/kept_parts.h).
+// name (analysis/replicates/kept_parts.h).
 #define ROPEWALK_ACCUMULATORS(X) X(pre_rope) X(lags) X(plasticity)
 
 namespace ropewalk {

@@ -48,7 +48,7 @@ std::unique_ptr<CorpusReader> open_folder_corpus(const std::filesystem::path& fo
 
 // Reads several corpora one after another and opens each in its turn; `name` is for messages.
 using OpenCorpus = std::function<std::unique_ptr<CorpusReader>()>;
-std::unique_ptr<CorpusReader> open_in_turn(std::string name, std::vector<OpenCorpus> parts);
+std::unique_ptr<CorpusReader> open_concatenated(std::string name, std::vector<OpenCorpus> parts);
 
 // Throws UsageError where fields are named: a text file has none.
 void refuse_fields(const std::filesystem::path& path, const CorpusOptions& options);

@@ -67,13 +67,13 @@ void deal_pieces(DocumentSet& set, int64_t blocks) {
   std::ranges::sort(order);
   std::vector<Document> documents;
   Sha256 dealing;
-  for (const auto& [place, block, piece] : order) {
+  for (const auto& [index, block, piece] : order) {
     dealing.update(fmt::format("{}\n", block));
     documents.push_back(std::move(set.documents[static_cast<size_t>(piece)]));
     documents.back().index = static_cast<int64_t>(documents.size()) - 1;
   }
   set.documents = std::move(documents);
-  set.pieces = dealing.hex().substr(0, 16);
+  set.chunk_blocks_digest = dealing.hex().substr(0, 16);
 }
 
 // a + b, or the largest number where that is larger.
@@ -173,7 +173,7 @@ DocumentSet select_documents(CorpusReader& corpus, const Tokenizer* tokenizer,
       document.index = static_cast<int64_t>(set.documents.size()) - 1;
       document.example_id = options.chunk ? piece_id_of(entry, i, document.index)
                                           : example_id_of(entry, document.index);
-      if (!std::holds_alternative<std::monostate>(entry.id)) ++set.named;
+      if (!std::holds_alternative<std::monostate>(entry.id)) ++set.texts_with_id;
       document.tokens = std::move(pieces[i]);
       document.set_digests();
       document.cluster = options.chunk ? set.texts : document.index;

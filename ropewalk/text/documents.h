@@ -48,15 +48,15 @@ struct DocumentSet {
   std::vector<Document> documents;
   int64_t total_tokens = 0;
   int64_t entries_read = 0;
-  int64_t texts = 0;   // with `chunk`: number of texts that the documents were cut from; else 0
-  std::string pieces;  // with `chunk`: digest of the block of each piece; else empty
-  int64_t named = 0;   // documents whose text has an id; the others' ids are indexes
-  int64_t skipped_empty = 0;  // entries
+  int64_t texts = 0;  // with `chunk`: number of texts that the documents were cut from; else 0
+  std::string chunk_blocks_digest;  // with `chunk`: digest of the block of each piece; else empty
+  int64_t texts_with_id = 0;        // documents whose text has an id; the others' ids are indexes
+  int64_t skipped_empty = 0;        // entries
   int64_t skipped_short = 0;
-  int64_t longest_skipped = 0;   // tokens
-  std::string tokenizer_digest;  // empty when every entry came as tokens
-  double waited = 0;             // seconds that reading waited for token ids
-  std::string whole;             // of a shard: digest of the documents of all shards
+  int64_t longest_skipped = 0;     // tokens
+  std::string tokenizer_digest;    // empty when every entry came as tokens
+  double waited = 0;               // seconds that reading waited for token ids
+  std::string full_corpus_digest;  // of a shard: digest of the documents of all shards
 
   // "2 shorter and 1 empty ones skipped"
   std::string describe_skipped() const;

@@ -123,20 +123,20 @@ void EncodedCorpus::read_ahead(int64_t wanted) {
   }
   size_t entries = 0;
   size_t bytes = 0;
-  for (const Round& round : ahead_) {
+  for (const EntryBatch& round : ahead_) {
     entries += round.slots.size();
     bytes += round.bytes;
   }
   while (!at_end_ && ahead_.size() < kRounds && bytes < kAheadBytes &&
          entries < static_cast<size_t>(wanted)) {
-    Round& round = ahead_.emplace_back(read_round(static_cast<size_t>(wanted) - entries));
+    EntryBatch& round = ahead_.emplace_back(read_round(static_cast<size_t>(wanted) - entries));
     entries += round.slots.size();
     bytes += round.bytes;
   }
 }
 
-EncodedCorpus::Round EncodedCorpus::read_round(size_t most) {
-  Round round;
+EncodedCorpus::EntryBatch EncodedCorpus::read_round(size_t most) {
+  EntryBatch round;
   std::vector<std::string> texts;
   const size_t enough = 4 * core_count();
   const auto full = [&] {
@@ -177,7 +177,7 @@ EncodedCorpus::Round EncodedCorpus::read_round(size_t most) {
 // Puts the ids of the oldest batch's texts into their slots.
 void EncodedCorpus::take_round() {
   if (ahead_.empty()) return;
-  Round round = std::move(ahead_.front());
+  EntryBatch round = std::move(ahead_.front());
   ahead_.pop_front();
   slots_ = std::move(round.slots);
   if (!round.batch) return;

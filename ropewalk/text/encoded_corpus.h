@@ -40,19 +40,19 @@ class EncodedCorpus {
     std::exception_ptr error;
   };
   // Entries whose texts are tokenised in one batch.
-  struct Round {
+  struct EntryBatch {
     std::deque<Slot> slots;
     std::optional<Tokenizer::Batch> batch;
     size_t bytes = 0;  // of text
   };
   void read_ahead(int64_t wanted);
-  Round read_round(size_t most);
+  EntryBatch read_round(size_t most);
   void take_round();
 
   CorpusReader& corpus_;
   const Tokenizer* tokenizer_;
   const DocumentOptions& options_;
-  std::deque<Round> ahead_;
+  std::deque<EntryBatch> ahead_;
   std::deque<Slot> slots_;  // of the current batch
   bool at_end_ = false;
   double waited_ = 0;

@@ -64,9 +64,9 @@ class FolderListing {
 };
 
 // Only one reader is open at a time.
-class CorporaInTurn : public CorpusReader {
+class ConcatenatedCorpora : public CorpusReader {
  public:
-  CorporaInTurn(std::string name, std::vector<OpenCorpus> parts)
+  ConcatenatedCorpora(std::string name, std::vector<OpenCorpus> parts)
       : name_(std::move(name)), parts_(std::move(parts)) {}
 
   std::string name() const override { return name_; }
@@ -92,8 +92,8 @@ class CorporaInTurn : public CorpusReader {
 
 }  // namespace
 
-std::unique_ptr<CorpusReader> open_in_turn(std::string name, std::vector<OpenCorpus> parts) {
-  return std::make_unique<CorporaInTurn>(std::move(name), std::move(parts));
+std::unique_ptr<CorpusReader> open_concatenated(std::string name, std::vector<OpenCorpus> parts) {
+  return std::make_unique<ConcatenatedCorpora>(std::move(name), std::move(parts));
 }
 
 std::unique_ptr<CorpusReader> open_folder_corpus(const fs::path& folder,
@@ -113,7 +113,7 @@ std::unique_ptr<CorpusReader> open_folder_corpus(const fs::path& folder,
     });
   }
   if (!fields) refuse_fields(folder, options);
-  return open_in_turn(folder.string(), std::move(files));
+  return open_concatenated(folder.string(), std::move(files));
 }
 
 }  // namespace ropewalk

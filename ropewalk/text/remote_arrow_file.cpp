@@ -20,20 +20,20 @@ class RemoteArrowFile : public arrow::io::RandomAccessFile {
     return arrow::Status::OK();
   }
   bool closed() const override { return closed_; }
-  arrow::Result<int64_t> Tell() const override { return place_; }
+  arrow::Result<int64_t> Tell() const override { return index_; }
   arrow::Result<int64_t> GetSize() override { return file_->size(); }
   arrow::Status Seek(int64_t position) override {
-    place_ = position;
+    index_ = position;
     return arrow::Status::OK();
   }
   arrow::Result<int64_t> Read(int64_t count, void* out) override {
-    ARROW_ASSIGN_OR_RAISE(const int64_t read, ReadAt(place_, count, out));
-    place_ += read;
+    ARROW_ASSIGN_OR_RAISE(const int64_t read, ReadAt(index_, count, out));
+    index_ += read;
     return read;
   }
   arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t count) override {
-    ARROW_ASSIGN_OR_RAISE(auto buffer, ReadAt(place_, count));
-    place_ += buffer->size();
+    ARROW_ASSIGN_OR_RAISE(auto buffer, ReadAt(index_, count));
+    index_ += buffer->size();
     return buffer;
   }
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t count, void* out) override {
@@ -53,7 +53,7 @@ class RemoteArrowFile : public arrow::io::RandomAccessFile {
 
  private:
   std::shared_ptr<RemoteFile> file_;
-  int64_t place_ = 0;
+  int64_t index_ = 0;
   bool closed_ = false;
 };
 

@@ -12,14 +12,14 @@ class RemoteSource : public ByteSource {
   explicit RemoteSource(std::shared_ptr<RemoteFile> file) : file_(std::move(file)) {}
 
   size_t read(char* data, size_t size) override {
-    const int64_t count = file_->read(place_, data, static_cast<int64_t>(size));
-    place_ += count;
+    const int64_t count = file_->read(index_, data, static_cast<int64_t>(size));
+    index_ += count;
     return static_cast<size_t>(count);
   }
 
  private:
   std::shared_ptr<RemoteFile> file_;
-  int64_t place_ = 0;
+  int64_t index_ = 0;
 };
 
 }  // namespace

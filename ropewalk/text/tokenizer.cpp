@@ -18,7 +18,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-using How = CompanionFailure::How;
+using FailureKind = CompanionFailure::FailureKind;
 
 constexpr int64_t kLargestFile = int64_t{256} << 20;
 
@@ -67,11 +67,11 @@ constexpr const char* kAdvice =
 
 // Rethrows failures that are the fault of neither the tokenizer nor the text.
 [[noreturn]] void throw_system_error(const CompanionFailure& failure) {
-  if (failure.how() == How::cannot_run) {
+  if (failure.how() == FailureKind::cannot_run) {
     throw SystemError("{}; text needs a Python with the package tokenizers: {}", failure.what(),
                       kAdvice);
   }
-  if (failure.how() == How::missing) {
+  if (failure.how() == FailureKind::missing) {
     throw SystemError("text needs the package tokenizers: {}; {}", failure.what(), kAdvice);
   }
   throw SystemError("text cannot be tokenized: {}", failure.what());
@@ -112,14 +112,14 @@ struct Tokenizer::Impl {
 
   [[noreturn]] void refuse(const CompanionFailure& failure) const {
     switch (failure.how()) {
-      case How::late:
+      case FailureKind::late:
         throw InputError("{}: takes the tokenizers library too long to read", source);
-      case How::memory:
+      case FailureKind::memory:
         throw InputError("{}: takes the tokenizers library too much memory to read", source);
-      case How::refused:
+      case FailureKind::refused:
         throw InputError("{}: the {} library cannot read it: {}", source,
                          file.empty() ? "transformers" : "tokenizers", failure.what());
-      case How::missing:
+      case FailureKind::missing:
         if (!file.empty()) break;
         throw InputError("{}: holds no tokenizer.json, and others are read by transformers: {}; {}",
                          source, failure.what(), kMakeTokenizerJson);
@@ -163,16 +163,16 @@ struct Tokenizer::Impl {
         return outcomes_of(shared_companion().receive(batch.ticket, time_for(bytes)),
                            batch.texts.size());
       } catch (const CompanionFailure& failure) {
-        const How how = failure.how();
+        const FailureKind how = failure.how();
         const bool alone = batch.texts.size() == 1;
         // Another batch may have ended the companion.
-        if ((how == How::dropped && attempt < kMostTries) ||
-            (how == How::memory && alone && attempt == 1)) {
+        if ((how == FailureKind::dropped && attempt < kMostTries) ||
+            (how == FailureKind::memory && alone && attempt == 1)) {
           load();
           send(batch);
           continue;
         }
-        if (how != How::late && how != How::memory && how != How::refused) {
+        if (how != FailureKind::late && how != FailureKind::memory && how != FailureKind::refused) {
           throw_system_error(failure);
         }
         if (!alone) return one_by_one(batch);
@@ -183,10 +183,10 @@ struct Tokenizer::Impl {
 
   static std::string problem(const CompanionFailure& failure, size_t bytes) {
     switch (failure.how()) {
-      case How::late:
+      case FailureKind::late:
         return fmt::format("a text of {} bytes takes the tokenizer more than {} s", bytes,
                            time_for(bytes).count() / 1000);
-      case How::memory:
+      case FailureKind::memory:
         return fmt::format(
             "a text of {} bytes takes the tokenizer more than 64 times that in memory", bytes);
       default:

@@ -72,14 +72,14 @@ class ZstdSource : public ByteSource {
     }
   }
 
-  struct Free {
+  struct StreamDeleter {
     void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
   };
 
   std::string path_;
   std::unique_ptr<ByteSource> file_;
   std::vector<char> input_;
-  std::unique_ptr<ZSTD_DStream, Free> stream_;
+  std::unique_ptr<ZSTD_DStream, StreamDeleter> stream_;
   ZSTD_inBuffer unread_{nullptr, 0, 0};
   bool in_frame_ = false;   // between a frame's header and its end
   bool any_frame_ = false;  // at least one frame has begun

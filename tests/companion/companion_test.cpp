@@ -18,7 +18,7 @@
 namespace ropewalk {
 namespace {
 
-using How = CompanionFailure::How;
+using FailureKind = CompanionFailure::FailureKind;
 using std::chrono::milliseconds;
 
 TEST(Companion, AnswersWithWordsAndArrays) {
@@ -70,7 +70,7 @@ TEST(Companion, StartsWithTheFirstRequestAlone) {
   Companion companion(none);
   EXPECT_EQ(companion.generation(), 0);
   const auto [how, said] = play_failure(companion, {{"do", "echo"}});
-  EXPECT_EQ(how, How::cannot_run);
+  EXPECT_EQ(how, FailureKind::cannot_run);
   EXPECT_EQ(said, "no-such-python: cannot run: No such file or directory");
 }
 
@@ -78,7 +78,7 @@ TEST(Companion, DiesAndBeginsAnew) {
   Companion companion(play_settings());
   const pid_t first = process_of(companion);
   auto [how, said] = play_failure(companion, {{"do", "die"}, {"signal", SIGKILL}});
-  EXPECT_EQ(how, How::ended);
+  EXPECT_EQ(how, FailureKind::ended);
   EXPECT_TRUE(said.ends_with(": ended by signal 9: last words")) << said;
   EXPECT_NE(process_of(companion), first);
   EXPECT_EQ(companion.generation(), 2);
@@ -89,7 +89,7 @@ TEST(Companion, DiesAndBeginsAnew) {
     try {
       process_of(companion);
     } catch (const CompanionFailure& failure) {
-      EXPECT_EQ(failure.how(), How::ended);
+      EXPECT_EQ(failure.how(), FailureKind::ended);
     }
     std::this_thread::sleep_for(milliseconds(10));
   }
@@ -107,7 +107,7 @@ TEST(Companion, RefusesRubbish) {
         "{\"arrays\": [], \"id\": 1, \"error\": 3}\n"}) {
     Companion companion(play_settings());
     const auto [how, said] = play_failure(companion, {{"do", "rubbish"}, {"say", rubbish}});
-    EXPECT_EQ(how, How::rubbish) << rubbish;
+    EXPECT_EQ(how, FailureKind::rubbish) << rubbish;
     EXPECT_NE(said.find(": answers what is no answer: '"), std::string::npos) << said;
   }
 }
@@ -120,14 +120,15 @@ TEST(Companion, WhatIsPrintedIsInNobodysWay) {
 
 TEST(Companion, SaysWhatATaskSays) {
   Companion companion(play_settings());
-  using Case = std::pair<How, std::string>;
+  using Case = std::pair<FailureKind, std::string>;
   EXPECT_EQ(play_failure(companion, {{"do", "refuse"}, {"kind", "refused"}}),
-            Case(How::refused, "the\\nreason"));
-  EXPECT_EQ(play_failure(companion, {{"do", "refuse"}, {"kind", "missing"}}).first, How::missing);
+            Case(FailureKind::refused, "the\\nreason"));
+  EXPECT_EQ(play_failure(companion, {{"do", "refuse"}, {"kind", "missing"}}).first,
+            FailureKind::missing);
   EXPECT_EQ(play_failure(companion, {{"do", "fail"}}),
-            Case(How::refused, "first line second line"));
-  EXPECT_EQ(play_failure(companion, {{"do", "panic"}}), Case(How::refused, "panicked"));
-  EXPECT_EQ(play_failure(companion, {{"do", "memory"}}).first, How::memory);
+            Case(FailureKind::refused, "first line second line"));
+  EXPECT_EQ(play_failure(companion, {{"do", "panic"}}), Case(FailureKind::refused, "panicked"));
+  EXPECT_EQ(play_failure(companion, {{"do", "memory"}}).first, FailureKind::memory);
   EXPECT_EQ(companion.generation(), 1) << "it went on";
 }
 
@@ -138,7 +139,7 @@ TEST(Companion, ThatHangsIsEnded) {
   companion.ask("play", play_message({{"do", "sleep"}, {"seconds", 4}}));  // shows signs of life
   const pid_t process = process_of(companion);
   const auto [how, said] = play_failure(companion, {{"do", "hold"}, {"seconds", 600}});
-  EXPECT_EQ(how, How::hangs);
+  EXPECT_EQ(how, FailureKind::hangs);
   EXPECT_TRUE(said.ends_with(": hangs: no sign of life for 3 s")) << said;
   EXPECT_TRUE(is_gone(process));
 }
@@ -154,10 +155,10 @@ TEST(Companion, ALateAnswerEndsIt) {
     } catch (const CompanionFailure& failure) {
       return failure.how();
     }
-    return How::rubbish;
+    return FailureKind::rubbish;
   };
-  EXPECT_EQ(how(late), How::late);
-  EXPECT_EQ(how(behind), How::dropped);
+  EXPECT_EQ(how(late), FailureKind::late);
+  EXPECT_EQ(how(behind), FailureKind::dropped);
   EXPECT_TRUE(is_gone(process));
 }
 
@@ -170,7 +171,7 @@ TEST(Companion, IsFoundByTheEnvironment) {
   Companion companion;
   const auto [how, said] = play_failure(companion, {{"do", "echo"}});
   ::unsetenv("ROPEWALK_PYTHON");
-  EXPECT_EQ(how, How::ended);
+  EXPECT_EQ(how, FailureKind::ended);
   EXPECT_EQ(said, python.string() + ": ended with exit code 1: no good");
 }
 
@@ -183,7 +184,7 @@ TEST(Companion, SaysThatAPythonIsTooOld) {
   old.python = python;
   Companion companion(old);
   const auto [how, said] = play_failure(companion, {{"do", "echo"}});
-  EXPECT_EQ(how, How::cannot_run);
+  EXPECT_EQ(how, FailureKind::cannot_run);
   EXPECT_EQ(said, python.string() + ": is older than Python 3.11");
 }
 

@@ -62,8 +62,8 @@ inline Companion::Settings play_settings() {
 inline CompanionMessage play_message(Json words) { return {std::move(words), {}}; }
 
 // How a request fails, and what is said; one line.
-inline std::pair<CompanionFailure::How, std::string> play_failure(Companion& companion, Json words,
-                                                                  Companion::Limit limit = {}) {
+inline std::pair<CompanionFailure::FailureKind, std::string> play_failure(
+    Companion& companion, Json words, Companion::Limit limit = {}) {
   try {
     companion.ask("play", play_message(std::move(words)), limit);
   } catch (const CompanionFailure& failure) {

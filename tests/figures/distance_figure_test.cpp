@@ -9,8 +9,8 @@ namespace ropewalk {
 namespace {
 
 // Two checkpoints of a RoPE and a NoPE head; the second has curves at the second checkpoint alone.
-HeadTable made_table() {
-  HeadTable table = parse_qk_table(
+RunTable made_table() {
+  RunTable table = parse_qk_table(
       "checkpoint,layer,q_head,rope,pc,r_q,r_k\n"
       "a,0,1,1,0,0.5,0.25\na,3,0,0,0,0.5,0.25\nb,0,1,1,0,0.5,0.25\nb,3,0,0,0,0.5,0.25\n",
       "qk.csv");
@@ -24,7 +24,7 @@ HeadTable made_table() {
 }
 
 TEST(HeadDistance, EachHeadIsAPanelWithItsCheckpoints) {
-  const HeadTable table = made_table();
+  const RunTable table = made_table();
   FigureOptions options;
   options.asked.distance = {{0, 1}, {3, 0}};
   const Json spec = head_distance_figure(table, run_numbers(table), options);
@@ -74,7 +74,7 @@ TEST(HeadDistance, EachHeadIsAPanelWithItsCheckpoints) {
 }
 
 TEST(HeadDistance, OfOneCheckpointColoursTellCurvesApart) {
-  const HeadTable table = made_table();
+  const RunTable table = made_table();
   FigureOptions options;
   options.asked.distance = {{0, 1}};
   options.portraits = {"b"};
@@ -87,12 +87,12 @@ TEST(HeadDistance, OfOneCheckpointColoursTellCurvesApart) {
 }
 
 TEST(HeadDistance, KnowsWhichHeadsHaveCurves) {
-  const HeadTable table = made_table();
+  const RunTable table = made_table();
   EXPECT_TRUE(has_distances(table, {3, 0}));
   EXPECT_TRUE(has_head(table, {3, 0}));
   EXPECT_FALSE(has_head(table, {3, 1}));
   EXPECT_FALSE(has_distances(table, {3, 1}));
-  const HeadTable bare =
+  const RunTable bare =
       parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\na,0,1,0,0.5,0.25\n", "qk.csv");
   EXPECT_TRUE(has_head(bare, {0, 1}));
   EXPECT_FALSE(has_distances(bare, {0, 1}));

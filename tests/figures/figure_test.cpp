@@ -11,7 +11,7 @@
 #include "ropewalk/figures/over_training.h"
 #include "ropewalk/figures/parts/theme.h"
 #include "ropewalk/figures/series_figures.h"
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -69,7 +69,7 @@ std::string subtitle(const Json& spec) {
 
 TEST(Figures, ThoseOfPc0SayWhatItIsMadeOf) {
   const auto made = [](const std::string& parts, const Json& summary) {
-    HeadTable heads = parse_qk_table(
+    RunTable heads = parse_qk_table(
         "checkpoint,phase,layer,q_head,pc,r_q,r_k\na,P,0,0,0,0.9,0.8\nb,P,0,0,0,0.9,0.8\n",
         "qk.csv");
     parse_heads_table(heads,
@@ -107,7 +107,7 @@ TEST(Figures, ThoseOfPc0SayWhatItIsMadeOf) {
 }
 
 TEST(Figures, LeaveOutLinesWithoutANumber) {
-  HeadTable heads = parse_qk_table(
+  RunTable heads = parse_qk_table(
       "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.9,0.8\nb,0,0,0,0.9,0.8\n", "qk.csv");
   const auto lines = [&](const std::string& numbers) {
     parse_heads_table(heads, "checkpoint,layer,q_head,r2cv_q,r2cv_k,logit_pos_share\n" + numbers,
@@ -121,7 +121,7 @@ TEST(Figures, LeaveOutLinesWithoutANumber) {
 }
 
 TEST(Figures, NameTheContextsWhereTheseDiffer) {
-  const HeadTable heads = parse_qk_table(
+  const RunTable heads = parse_qk_table(
       "checkpoint,phase,layer,q_head,pc,r_q,r_k,flag\ni,P,0,0,0,0.9,0.8,random_weights\n"
       "a,P,0,0,0,0.9,0.8,\nb,P,0,0,0,0.9,0.8,\nc,,0,0,0,0.9,0.8,\n",
       "qk.csv");
@@ -140,14 +140,14 @@ TEST(Figures, NameTheContextsWhereTheseDiffer) {
   };
   const RunNumbers several = run_numbers(heads, summary(512), "summary.json");
   const RunNumbers one = run_numbers(heads, summary(64), "summary.json");
-  const size_t r_q = reading_place("r_q");
+  const size_t r_q = view_index("r_q");
   EXPECT_EQ(names(by_depth(several, {}, r_q)["datasets"]["phases"]),
             "baseline @64; P @64; P @512; @512; ");
   EXPECT_EQ(names(by_depth(one, {}, r_q)["datasets"]["phases"]), "baseline; P; ; ");
-  const Json panels = portraits(several, {}, r_q, reading_place("r_k"))["concat"];
+  const Json panels = portraits(several, {}, r_q, view_index("r_k"))["concat"];
   EXPECT_EQ(panels[0]["title"]["subtitle"], "P @64, n = 1");
   EXPECT_EQ(panels[2]["title"]["subtitle"], "@512, n = 1");
-  EXPECT_EQ(portraits(one, {}, r_q, reading_place("r_k"))["concat"][0]["title"]["subtitle"],
+  EXPECT_EQ(portraits(one, {}, r_q, view_index("r_k"))["concat"][0]["title"]["subtitle"],
             "P, n = 1");
 }
 
@@ -175,13 +175,13 @@ TEST(Figures, OneCheckpointHasABandToo) {
 }
 
 TEST(Figures, ABaselineWithoutANumberIsNotSaidToBeDrawn) {
-  HeadTable table = parse_qk_table(
+  RunTable table = parse_qk_table(
       "checkpoint,layer,q_head,pc,r_q,r_k,flag\n"
       "init,0,0,0,0.9,0.8,random_weights\na,0,0,0,0.2,-0.1,\nb,0,0,0,0.2,-0.1,\n",
       "qk.csv");
   parse_heads_table(table, "checkpoint,layer,q_head,pc0_overlap\nb,0,0,0.9\n", "heads.csv");
   const auto said = [&](const std::string& key) {
-    const Json spec = over_training(run_numbers(table), {}, reading_place(key));
+    const Json spec = over_training(run_numbers(table), {}, view_index(key));
     return spec["title"]["subtitle"].dump().find("Dotted") != std::string::npos;
   };
   EXPECT_FALSE(said("pc0_overlap"));
@@ -189,7 +189,7 @@ TEST(Figures, ABaselineWithoutANumberIsNotSaidToBeDrawn) {
 }
 
 TEST(Figures, AMeanIsOverTheHeadsThatHaveTheNumber) {
-  HeadTable table = parse_qk_table(
+  RunTable table = parse_qk_table(
       "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.9,0.8\na,0,1,0,0.2,-0.1\n"
       "b,0,0,0,0.9,0.8\nb,0,1,0,0.2,-0.1\n",
       "qk.csv");
@@ -198,7 +198,7 @@ TEST(Figures, AMeanIsOverTheHeadsThatHaveTheNumber) {
                     "b,0,1,0.25,4\n",
                     "heads.csv");
   const RunNumbers run = run_numbers(table);
-  const Json spec = over_training(run, {}, reading_place("r2_q"));
+  const Json spec = over_training(run, {}, view_index("r2_q"));
   EXPECT_EQ(spec["datasets"]["means"][0]["heads"], 1);
   EXPECT_EQ(spec["datasets"]["means"][1]["heads"], 2);
   const auto said = [](const Json& figure) {
@@ -207,11 +207,11 @@ TEST(Figures, AMeanIsOverTheHeadsThatHaveTheNumber) {
     return text;
   };
   EXPECT_EQ(said(spec).find("Mean over 1–2 heads; "), 0u) << said(spec);
-  EXPECT_NE(said(over_training(run, {}, reading_place("r_q"))).find("over 2 heads"),
+  EXPECT_NE(said(over_training(run, {}, view_index("r_q"))).find("over 2 heads"),
             std::string::npos);
-  EXPECT_NE(said(by_depth(run, {}, reading_place("r2_q"))).find("1–2 heads in all"),
+  EXPECT_NE(said(by_depth(run, {}, view_index("r2_q"))).find("1–2 heads in all"),
             std::string::npos);
-  const std::string twice = said(by_depth(run, {}, reading_place("mu_k_a")));
+  const std::string twice = said(by_depth(run, {}, view_index("mu_k_a")));
   EXPECT_EQ(twice.find("Mean of the mean key"), 0u) << twice;
 }
 
@@ -226,7 +226,7 @@ RunNumbers two_groups() {
                      : fmt::format("{},{},0,0.1,400,0.2\n", label, i);
     }
   }
-  HeadTable table = parse_qk_table(qk, "qk.csv");
+  RunTable table = parse_qk_table(qk, "qk.csv");
   parse_heads_table(table, heads, "heads.csv");
   return run_numbers(table);
 }
@@ -238,7 +238,7 @@ TEST(Figures, NoBandPassesALimit) {
     for (const Json& line : figure["title"]["subtitle"]) text += line.get<std::string>() + " ";
     return text;
   };
-  const Json fit = over_training(run, {}, reading_place("r2cv_k"));
+  const Json fit = over_training(run, {}, view_index("r2cv_k"));
   const Json& row = fit["datasets"]["means"][0];
   EXPECT_GT(row["mean"].get<double>() + row["sd"].get<double>(), 1) << "the case in question";
   EXPECT_DOUBLE_EQ(row["band_low"].get<double>(), 0.98) << "quartiles, as numpy.quantile has them";
@@ -246,7 +246,7 @@ TEST(Figures, NoBandPassesALimit) {
   EXPECT_NE(said(fit).find("the middle half of the heads"), std::string::npos) << said(fit);
   EXPECT_NE(said(fit).find("A mean outside its band"), std::string::npos) << said(fit);
   EXPECT_EQ(layer(fit, "bands")["encoding"]["y"]["scale"]["domain"][1], 1);
-  const Json far = over_training(run, {}, reading_place("dist_argmax"));
+  const Json far = over_training(run, {}, view_index("dist_argmax"));
   EXPECT_EQ(layer(far, "bands")["encoding"]["y"]["scale"]["domain"][0], 0);
   EXPECT_EQ(far["datasets"]["means"][0]["band_low"], 0);
   // What was published keeps ±1 SD, and ends at the limit.
@@ -265,14 +265,14 @@ TEST(Figures, StackedSharesHaveNoBandsToSpeakOf) {
     for (const char* label : {"a", "b"})
       parts += fmt::format("{},{},0,{},0,0,{}\n", label, i, i < 7 ? 0 : 1, i < 7 ? 1 : 0);
   }
-  HeadTable table = parse_qk_table(qk, "qk.csv");
+  RunTable table = parse_qk_table(qk, "qk.csv");
   parse_heads_table(table, parts, "heads.csv");
   const std::string text = subtitle(over_training(run_numbers(table), {}, "pc0_composition"));
   EXPECT_EQ(text.find("band"), std::string::npos) << text;
 }
 
 TEST(Figures, PlasticityIsDrawnOnZeroToOne) {
-  const Json spec = position_figure(*series()[series_place("plasticity")], two_groups(), {});
+  const Json spec = position_figure(*series()[series_index("plasticity")], two_groups(), {});
   for (const Json& one : spec["vconcat"][0]["layer"]) {
     if (!one["encoding"].contains("y") || one["encoding"]["y"]["scale"].is_null()) continue;
     EXPECT_EQ(one["encoding"]["y"]["scale"]["domain"], Json::parse("[0.0, 1.0]")) << one["name"];
@@ -314,7 +314,7 @@ RunNumbers run_of_layers(const std::vector<std::pair<double, double>>& numbers) 
 
 TEST(Figures, FewLayersHaveAColumnEach) {
   const RunNumbers nine = run_of_layers(std::vector<std::pair<double, double>>(9, {0.5, 0.5}));
-  const Json spec = by_depth(nine, {}, reading_place("r_q"));
+  const Json spec = by_depth(nine, {}, view_index("r_q"));
   const Json& cells = spec["datasets"]["cells"];
   ASSERT_EQ(cells.size(), 9u);
   for (size_t i = 0; i < 9; ++i) {
@@ -327,15 +327,15 @@ TEST(Figures, FewLayersHaveAColumnEach) {
   EXPECT_NE(spec["title"]["subtitle"][0].get<std::string>().find("over the heads of each layer"),
             std::string::npos);
   const RunNumbers ten = run_of_layers(std::vector<std::pair<double, double>>(10, {0.5, 0.5}));
-  const Json wide = by_depth(ten, {}, reading_place("r_q"));
+  const Json wide = by_depth(ten, {}, view_index("r_q"));
   EXPECT_EQ(wide["datasets"]["cells"].size(), 10u);
   EXPECT_FALSE(wide["datasets"]["cells"][3].contains("layer"));
 }
 
 TEST(Figures, HeatmapsRunFromZeroToOne) {
   const RunNumbers positive = run_of_layers({{0.9, 0.8}, {0.1, 0.3}});
-  for (const Json& spec : {by_depth(positive, {}, reading_place("r_q")),
-                           by_depth(positive, {}, reading_place("r_k"))}) {
+  for (const Json& spec :
+       {by_depth(positive, {}, view_index("r_q")), by_depth(positive, {}, view_index("r_k"))}) {
     const Json scale = layer(spec, "cells")["encoding"]["color"]["scale"];
     EXPECT_EQ(scale["domain"].front(), 0);
     EXPECT_EQ(scale["domain"].back(), 1);
@@ -346,7 +346,7 @@ TEST(Figures, HeatmapsRunFromZeroToOne) {
       run_numbers(parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\n"
                                  "c,0,0,0,0.9,0.8\nc,20,0,0,0.2,-0.1\n",
                                  "qk.csv"));
-  const Json cells = by_depth(run, {}, reading_place("r_k"))["datasets"]["cells"];
+  const Json cells = by_depth(run, {}, view_index("r_k"))["datasets"]["cells"];
   EXPECT_EQ(cells[0]["text"], "0.80");
   EXPECT_EQ(cells[9]["text"], "−0.10");
   EXPECT_EQ(cells[5]["text"], "–");
@@ -355,7 +355,7 @@ TEST(Figures, HeatmapsRunFromZeroToOne) {
 
 TEST(Figures, NegativeCellsAreNotTakenForZero) {
   const RunNumbers run = run_of_layers({{0.9, 0.0}, {0.9, -0.02}, {0.9, -0.4}, {0.9, -0.004}});
-  const Json spec = by_depth(run, {}, reading_place("r_k"));
+  const Json spec = by_depth(run, {}, view_index("r_k"));
   const Json color = layer(spec, "cells")["encoding"]["color"];
   // From the lowest cell, outwards to a quarter, through 0 to 1.
   EXPECT_EQ(color["scale"]["domain"].front(), -0.5);
@@ -366,7 +366,7 @@ TEST(Figures, NegativeCellsAreNotTakenForZero) {
 }
 
 TEST(Figures, PortraitsShareTheirLimits) {
-  const Json spec = portraits(run_of(10), {}, reading_place("r_q"), reading_place("r_k"));
+  const Json spec = portraits(run_of(10), {}, view_index("r_q"), view_index("r_k"));
   ASSERT_EQ(spec["concat"].size(), 6u);
   EXPECT_EQ(spec["columns"], 3);
   for (const Json& panel : spec["concat"]) {
@@ -378,12 +378,12 @@ TEST(Figures, PortraitsShareTheirLimits) {
 }
 
 TEST(Figures, PortraitsCutNoPoint) {
-  const Json spec = portraits(run_of(1), {}, reading_place("r_q"), reading_place("r_k"));
+  const Json spec = portraits(run_of(1), {}, view_index("r_q"), view_index("r_k"));
   const Json& points = spec["concat"][0]["layer"].back();
   EXPECT_FALSE(points["mark"].value("clip", false));
   // What does not belong on the axes is left out by a filter instead.
   const Json outside = portraits(run_of_layers({{-0.4, 0.5}, {-0.04, 0.5}, {1.0, 1.0}}), {},
-                                 reading_place("r_q"), reading_place("r_k"));
+                                 view_index("r_q"), view_index("r_k"));
   EXPECT_EQ(outside["concat"][0]["title"]["subtitle"], "n = 3, 1 outside");
   const Json& rows = outside["datasets"]["heads 0"];
   EXPECT_TRUE(rows[0].value("outside", false));
@@ -394,7 +394,7 @@ TEST(Figures, PortraitsCutNoPoint) {
 
 TEST(Figures, PortraitsOfAnyTwo) {
   const Json spec =
-      portraits(run_of(2), {}, reading_place("explained_variance"), reading_place("abs_r_k"));
+      portraits(run_of(2), {}, view_index("explained_variance"), view_index("abs_r_k"));
   const Json& panel = spec["concat"][0];
   ASSERT_EQ(panel["layer"].size(), 1u) << "no thresholds of classes";
   const Json& encoding = panel["layer"][0]["encoding"];
@@ -406,7 +406,7 @@ TEST(Figures, PortraitsOfAnyTwo) {
   EXPECT_EQ(spec["title"]["text"], "Heads by variance on PC0 and |r_k| on PC0")
       << "in words, not keys";
   EXPECT_EQ(spec["datasets"]["heads 0"][1]["abs_r_k"], 0.1);
-  const Json lines = portraits(run_of(1), {}, reading_place("r_k"), reading_place("r_q"));
+  const Json lines = portraits(run_of(1), {}, view_index("r_k"), view_index("r_q"));
   EXPECT_EQ(lines["concat"][0]["layer"].size(), 3u) << "thresholds go with their axes";
 }
 
@@ -421,7 +421,7 @@ TEST(Figures, AskedForByTheirKeys) {
   EXPECT_EQ(names,
             (std::vector<std::string>{"over_training_r_k", "by_depth_r_k", "over_training_abs_r_k",
                                       "by_depth_abs_r_k", "portrait_r_q_explained_variance"}));
-  const Json spec = over_training(run_of(2), {}, reading_place("r_k"));
+  const Json spec = over_training(run_of(2), {}, view_index("r_k"));
   EXPECT_EQ(spec["datasets"]["means"].size(), 2u);
   EXPECT_EQ(spec["title"]["text"], "r_k on PC0, over training");
   options.asked.statistics = {"r_kk"};

@@ -14,7 +14,7 @@ namespace ropewalk {
 namespace {
 
 // Checkpoints of one head, "a" and "b" of phase P at a context of 64, "c" of phase Q at 512.
-HeadTable three_checkpoints() {
+RunTable three_checkpoints() {
   return parse_qk_table(
       "checkpoint,phase,layer,q_head,rope,pc,r_q,r_k\na,P,0,0,1,0,0.5,0.25\nb,P,0,0,1,0,0.5,0.25\n"
       "c,Q,0,0,1,0,0.5,0.25\n",
@@ -29,7 +29,7 @@ Json contexts() {
 }
 
 TEST(Bands, NamePhasesAndContextsRightOfTheMaps) {
-  HeadTable heads = three_checkpoints();
+  RunTable heads = three_checkpoints();
   std::string text = "checkpoint,layer,q_head,pair,theta,energy_q,energy_k\n";
   for (const char* label : {"a", "b", "c"}) {
     text += fmt::format("{0},0,0,0,1,2,3\n{0},0,0,1,0.01,1,1\n", label);
@@ -57,7 +57,7 @@ TEST(Bands, NamePhasesAndContextsRightOfTheMaps) {
 }
 
 std::vector<double> loss_ticks(double first, double last) {
-  HeadTable heads = three_checkpoints();
+  RunTable heads = three_checkpoints();
   parse_loss_table(heads,
                    fmt::format("checkpoint,position,position_end,loss,loss_se,documents,tokens\n"
                                "a,,,{0},0.01,8,80\nb,,,{1},0.01,8,80\nc,,,{1},0.01,8,80\n",

@@ -208,12 +208,12 @@ def write_jsonls():
 
 def write_tables():
     """qk.csv, heads.csv, bands.csv, curves.csv and loss.csv, with a form feed between them."""
-    place = "model,checkpoint,phase,order,layer,q_head,kv_head,rope"
-    qk = place + ",pc,explained_variance,r_q,r_k,r_q_se,r_k_se,class,flag\n" + "".join(
+    columns = "model,checkpoint,phase,order,layer,q_head,kv_head,rope"
+    qk = columns + ",pc,explained_variance,r_q,r_k,r_q_se,r_k_se,class,flag\n" + "".join(
         f"m,{label},p,{order},0,{head},0,1,0,0.5,0.9,-0.8,0.01,0.02,position-dominated,\n" for order, label in enumerate("ab") for head in range(2))  # fmt: skip
-    heads = place + ",r2cv_q,r2cv_q_se,mrl_q,flag\nm,a,p,0,0,0,0,1,0.7,0.1,0.5,\nm,b,p,1,0,1,0,1,,,,constant_q\n"
-    bands = place + ",pair,theta,energy_q,energy_q_se,mrl_k,flag\nm,a,p,0,0,0,0,1,0,1,2.5,0.1,0.3,\nm,a,p,0,0,0,0,1,1,0.1,1e3,,0.3,\n"
-    curves = place + ",curve,x,value,value_se,flag\nm,a,p,0,0,1,0,1,dist_pred,0,1.5,0.1,\nm,a,p,0,0,1,0,1,dist_pred,1,-1.5,,\nm,b,p,1,0,0,0,1,theirs,0,1,1,\n"
+    heads = columns + ",r2cv_q,r2cv_q_se,mrl_q,flag\nm,a,p,0,0,0,0,1,0.7,0.1,0.5,\nm,b,p,1,0,1,0,1,,,,constant_q\n"
+    bands = columns + ",pair,theta,energy_q,energy_q_se,mrl_k,flag\nm,a,p,0,0,0,0,1,0,1,2.5,0.1,0.3,\nm,a,p,0,0,0,0,1,1,0.1,1e3,,0.3,\n"
+    curves = columns + ",curve,x,value,value_se,flag\nm,a,p,0,0,1,0,1,dist_pred,0,1.5,0.1,\nm,a,p,0,0,1,0,1,dist_pred,1,-1.5,,\nm,b,p,1,0,0,0,1,theirs,0,1,1,\n"
     loss = "model,checkpoint,phase,order,position,position_end,loss,loss_se,documents,tokens,flag\nm,a,p,0,,,3.5,0.1,8,800,\nm,a,p,0,0,1,4.5,,8,8,no_se\n"
     write("tables", "whole", "\f".join((qk, heads, bands, curves, loss)))
     write("tables", "qk", qk)

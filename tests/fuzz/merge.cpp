@@ -48,7 +48,7 @@ void read(const Input& input) {
   for (size_t i = 1; i < merged.documents.size(); ++i) {
     require(merged.documents[i - 1].index < merged.documents[i].index, "documents are in order");
   }
-  for (const Accumulated& kept : merged.accumulated) {
+  for (const AccumulatedFields& kept : merged.accumulated) {
     total_of(*kept.accumulator, kept.blocks, merged.counts);
   }
 }

@@ -6,7 +6,7 @@ void ropewalk::fuzz::read(const Input& input) {
   require(moments.counts.total_documents() == static_cast<int64_t>(moments.documents.size()),
           "every document is recorded");
   require(moments.counts.total_tokens() >= 0, "tokens can be counted");
-  for (const Accumulated& kept : moments.accumulated) {
+  for (const AccumulatedFields& kept : moments.accumulated) {
     total_of(*kept.accumulator, kept.blocks, moments.counts);
   }
   for (const StreamKind kind : {StreamKind::query, StreamKind::key}) {

@@ -16,13 +16,13 @@ void ropewalk::fuzz::read(const Input& input) {
     text = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
   }
-  HeadTable table = parse_qk_table(texts[0], "qk.csv");
+  RunTable table = parse_qk_table(texts[0], "qk.csv");
   require(!table.checkpoints.empty(), "there is a checkpoint");
   if (!texts[1].empty()) parse_heads_table(table, texts[1], "heads.csv");
   if (!texts[2].empty()) parse_series_table(table, SeriesTable::bands, texts[2], "bands.csv");
   if (!texts[3].empty()) parse_series_table(table, SeriesTable::curves, texts[3], "curves.csv");
   if (!texts[4].empty()) parse_loss_table(table, texts[4], "loss.csv");
-  for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
+  for (const CheckpointTable& checkpoint : table.checkpoints) {
     require(checkpoint.layer.size() == checkpoint.q_head.size(), "columns have one length");
     for (const HeadSeries& one : checkpoint.series) {
       for (const size_t grid : one.grid) {

@@ -129,10 +129,10 @@ def head(layer, q, k, q_before, k_before, scale, context, lengths):
     centres = [np.concatenate([one[FIRST:] for one in befores]).mean(0) for befores in (q_before, k_before)]
     pred = scale * predicted_logits(layer, *centres, lags, lengths)
     actual = np.full(len(lags), np.nan)
-    for place, lag in enumerate(lags):
+    for index, lag in enumerate(lags):
         products = [(a[FIRST + lag :].astype(np.float64) * b[FIRST : len(b) - lag].astype(np.float64)).sum(1) for a, b in zip(q, k) if len(a) > FIRST + lag]
         if products:
-            actual[place] = scale * np.concatenate(products).mean()
+            actual[index] = scale * np.concatenate(products).mean()
     every = np.arange(context - FIRST)
     whole = scale * predicted_logits(layer, *centres, every, lengths)
     known = ~np.isnan(actual)

@@ -73,10 +73,10 @@ class Setup:
 
     def __init__(self, root: Path):
         self.root = root
-        self.model, self.place, self.scratch = root / "model", root / "place", root / "scratch"
-        for folder in (self.model, self.place, self.scratch):
+        self.model, self.parent, self.scratch = root / "model", root / "place", root / "scratch"
+        for folder in (self.model, self.parent, self.scratch):
             folder.mkdir()
-        self.out = self.place / "out"
+        self.out = self.parent / "out"
         self.corpus = root / "tokens.jsonl"
         self.context = 48
         self.options = []
@@ -143,10 +143,10 @@ def assert_one_line(result, codes, pattern, root):
 
 def fails(setup, code, pattern, **options):
     """The run stops as it should and leaves everything as it was."""
-    place, model = snapshot(setup.place), snapshot(setup.model)
+    parent, model = snapshot(setup.parent), snapshot(setup.model)
     codes = code if isinstance(code, tuple) else (code,)
     assert_one_line(setup.run(**options), codes, pattern, setup.root)
-    assert snapshot(setup.place) == place, "nothing left beside the output"
+    assert snapshot(setup.parent) == parent, "nothing left beside the output"
     assert snapshot(setup.scratch) == {}, "no temporary files"
     assert snapshot(setup.model) == model, "the checkpoint is untouched"
 

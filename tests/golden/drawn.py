@@ -24,7 +24,7 @@ class Drawing:
     def all_texts(self) -> list:
         return [text for text in elements(self.root, "text") if shown(text)]
 
-    def place(self, element) -> tuple[float, float]:
+    def position(self, element) -> tuple[float, float]:
         """Where an element's origin lies in the picture."""
         x = y = 0.0
         while element is not None:

@@ -29,7 +29,7 @@ auto by_head(const Json& settings, const Read& read) {
   return found;
 }
 
-Axis::OfHead axis_of(const Json& one) {
+RemovedAxis::AxisAndMeans axis_of(const Json& one) {
   return {vector_of(one.at("axis")), vector_of(one.at("mean_q")), vector_of(one.at("mean_k"))};
 }
 
@@ -45,15 +45,15 @@ Edit read_edit(const Json& settings, const std::shared_ptr<const HeadOutputs>& o
   } else if (kind == "window") {
     edit.what = ScoreEdit(Window{settings.at("tokens").get<int64_t>()});
   } else if (kind == "still") {
-    edit.what = VectorEdit(Still{settings.at("cut").get<double>()});
+    edit.what = VectorEdit(StillPairs{settings.at("cut").get<double>()});
   } else if (kind == "zero-band") {
-    edit.what = VectorEdit(ZeroBand{settings.at("cut").get<double>()});
+    edit.what = VectorEdit(ZeroedPairs{settings.at("cut").get<double>()});
   } else if (kind == "flatten") {
-    edit.what = VectorEdit(Flatten{by_head(settings.at("q"), vector_of),
-                                   by_head(settings.at("k"), vector_of),
-                                   settings.at("mean_position").get<double>()});
+    edit.what = VectorEdit(FlattenedDrift{by_head(settings.at("q"), vector_of),
+                                          by_head(settings.at("k"), vector_of),
+                                          settings.at("mean_position").get<double>()});
   } else if (kind == "axis") {
-    edit.what = VectorEdit(Axis{by_head(settings.at("axes"), axis_of)});
+    edit.what = VectorEdit(RemovedAxis{by_head(settings.at("axes"), axis_of)});
   } else if (kind == "head") {
     edit.what = OutputEdit{outputs};
   }

@@ -53,10 +53,10 @@ def near(value):
     return pytest.approx(value, abs=2e-9)
 
 
-def linear(places, values):
+def linear(positions, values):
     """Places of marks lie on a straight line over their values: what is drawn is what the data say."""
-    slope, start = np.polyfit(values, places, 1)
-    assert np.abs(np.array(places) - (slope * np.array(values) + start)).max() < 0.01
+    slope, start = np.polyfit(values, positions, 1)
+    assert np.abs(np.array(positions) - (slope * np.array(values) + start)).max() < 0.01
     return slope
 
 
@@ -64,5 +64,5 @@ def check_texts(svg):
     """Nothing undefined is written, and every text starts within the picture."""
     for text in svg.all_texts():
         assert not set(drawn.shown(text).split()) & {"NaN", "null", "undefined", "Infinity"}
-        x, y = svg.place(text)
+        x, y = svg.position(text)
         assert 0 <= x <= svg.width and 0 <= y <= svg.height, drawn.shown(text)

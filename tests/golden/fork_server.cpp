@@ -32,10 +32,10 @@ Main program = nullptr;
 }
 
 void read_all(int socket, void* to, size_t size) {
-  for (auto* place = static_cast<char*>(to); size > 0;) {
-    const ssize_t got = ::read(socket, place, size);
+  for (auto* next = static_cast<char*>(to); size > 0;) {
+    const ssize_t got = ::read(socket, next, size);
     if (got <= 0) ::_exit(1);  // the test has gone
-    place += got;
+    next += got;
     size -= static_cast<size_t>(got);
   }
 }
@@ -92,13 +92,13 @@ int become(const Request& request) {
 }
 
 int serve(int, char**, char**) {
-  const char* place = std::getenv("ROPEWALK_FORK_SOCKET");
-  if (place == nullptr) give_up("ROPEWALK_FORK_SOCKET");
+  const char* path = std::getenv("ROPEWALK_FORK_SOCKET");
+  if (path == nullptr) give_up("ROPEWALK_FORK_SOCKET");
   const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, place, sizeof address.sun_path - 1);
-  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) give_up(place);
+  std::strncpy(address.sun_path, path, sizeof address.sun_path - 1);
+  if (::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) give_up(path);
   if (::listen(listener, 16) != 0) give_up("listen");
   ::signal(SIGCHLD, SIG_IGN);  // nobody waits for those that answer
   for (;;) {

@@ -24,9 +24,9 @@ def _at_load(environment: dict) -> dict:
 class _Server:
     def __init__(self, library: str, program: Path):
         self._folder = tempfile.mkdtemp(prefix="ropewalk-server-")
-        self._place = f"{self._folder}/socket"
+        self._address = f"{self._folder}/socket"
         self.environment = _at_load(os.environ)
-        environment = {**os.environ, "LD_PRELOAD": library, "ROPEWALK_FORK_SOCKET": self._place}
+        environment = {**os.environ, "LD_PRELOAD": library, "ROPEWALK_FORK_SOCKET": self._address}
         if "OMP_WAIT_POLICY" not in environment:  # as the launcher has it
             environment.setdefault("GOMP_SPINCOUNT", "1000")
         self._process = subprocess.Popen([program], env=environment, stdin=subprocess.PIPE)
@@ -37,7 +37,7 @@ class _Server:
         connection.settimeout(_SECONDS)
         while True:
             try:
-                connection.connect(self._place)
+                connection.connect(self._address)
                 return connection
             except (FileNotFoundError, ConnectionRefusedError):
                 if self._process.poll() is not None:

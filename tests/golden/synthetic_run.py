@@ -81,9 +81,9 @@ def demo_like(baseline=True) -> pandas.DataFrame:
     rows = []
     phases = ["Stage 1"] * 4 + ["Stage 2", "Stage 3"] + ["LC 256→1K"] * 2 + ["LC 1K→2K"] * 2
     labels = [f"s{1000 * (i + 1)}" for i in range(10)]
-    places = [({"label": "init", "phase": ""}, -1)] if baseline else []
-    places += [({"label": label, "phase": phase}, i) for i, (label, phase) in enumerate(zip(labels, phases))]
-    for checkpoint, step in places:
+    positions = [({"label": "init", "phase": ""}, -1)] if baseline else []
+    positions += [({"label": label, "phase": phase}, i) for i, (label, phase) in enumerate(zip(labels, phases))]
+    for checkpoint, step in positions:
         learnt = 0.0 if step < 0 else 1 - math.exp(-(step + 0.6) / 2)
         r_q = np.clip(rng.beta(1.5, 3, len(heads)) * (1 - learnt) + learnt * rng.beta(7, 1.6, len(heads)), 0, 0.99)
         r_k = np.clip(rng.normal(0.15 + 0.35 * learnt, 0.3 + 0.15 * learnt, len(heads)), -0.97, 0.97)
@@ -98,11 +98,11 @@ def pythia_like(baseline=True) -> pandas.DataFrame:
     heads = [(layer, head) for layer in range(4) for head in range(4)]
     rng = np.random.default_rng(4)
     steps = [0, *(2**i for i in range(10)), *range(1000, 144000, 1000)]
-    places = [({"label": "init", "phase": ""}, None)] if baseline else []
-    places += [({"label": f"step{step}", "phase": "Warm-up" if step < 1430 else "Training"}, step) for step in steps]
+    positions = [({"label": "init", "phase": ""}, None)] if baseline else []
+    positions += [({"label": f"step{step}", "phase": "Warm-up" if step < 1430 else "Training"}, step) for step in steps]
     character = rng.normal(0, 0.12, len(heads))
     rows = []
-    for order, (checkpoint, step) in enumerate(places):
+    for order, (checkpoint, step) in enumerate(positions):
         learnt = 1 / (1 + math.exp(-2.2 * (math.log10(max(step or 0, 1)) - 3)))
         r_q = np.clip(0.35 + 0.5 * learnt + character + rng.normal(0, 0.02, len(heads)), -0.04, 0.99)
         r_k = np.clip(0.1 + 0.6 * learnt + 2 * character + rng.normal(0, 0.03, len(heads)), -0.97, 0.97)

@@ -62,11 +62,11 @@ class Study:
         path = self.root / model / "config.json"
         config = json.loads(path.read_text())
         for key, value in changes.items():
-            place = config
+            node = config
             *outer, last = key.split("__")
             for name in outer:
-                place = place[name]
-            place[last] = value
+                node = node[name]
+            node[last] = value
         path.write_text(json.dumps(config))
 
     def run(self, out, *options, **kwargs):

@@ -51,10 +51,10 @@ TEST(Http, EncodesNames) {
 }
 
 TEST(Http, ShowsNoSecrets) {
-  EXPECT_EQ(shown_url("https://example.org/a?Signature=secret"), "https://example.org/a");
-  EXPECT_EQ(shown_url("https://example.org:secret@example.org/a@b"), "https://example.org/a@b");
-  EXPECT_EQ(shown_url("https://example.org/a@b"), "https://example.org/a@b");
-  EXPECT_EQ(shown_url("https://example.org:secret@example.org"), "https://example.org");
+  EXPECT_EQ(printable_url("https://example.org/a?Signature=secret"), "https://example.org/a");
+  EXPECT_EQ(printable_url("https://example.org:secret@example.org/a@b"), "https://example.org/a@b");
+  EXPECT_EQ(printable_url("https://example.org/a@b"), "https://example.org/a@b");
+  EXPECT_EQ(printable_url("https://example.org:secret@example.org"), "https://example.org");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kSize = 3 * RemoteFile::kPart + 1000;
 
 // Bytes that tell where they are from, and what was asked for.
-struct Elsewhere {
+struct OtherHost {
   std::vector<std::pair<int64_t, int64_t>> asked;
   char byte(int64_t at) const { return static_cast<char>(at * 31 + (at >> 12)); }
   std::string expected(int64_t offset, int64_t length) const {
@@ -35,7 +35,7 @@ std::string read(RemoteFile& file, int64_t offset, int64_t length) {
 
 TEST(RemoteFile, ReadsPartsAsTheyAreNeededAndOnce) {
   const TemporaryFolder folder;
-  Elsewhere elsewhere;
+  OtherHost elsewhere;
   {
     RemoteFile file = elsewhere.open(folder.path() / "parts");
     EXPECT_EQ(read(file, RemoteFile::kPart - 5, 10), elsewhere.expected(RemoteFile::kPart - 5, 10));
@@ -45,7 +45,7 @@ TEST(RemoteFile, ReadsPartsAsTheyAreNeededAndOnce) {
     EXPECT_EQ(read(file, kSize - 10, 100), elsewhere.expected(kSize - 10, 10)) << "the end";
     EXPECT_EQ(elsewhere.asked.back(), (std::pair(3 * RemoteFile::kPart, int64_t{1000})));
     EXPECT_EQ(read(file, kSize, 5), "");
-    EXPECT_EQ(file.travelled(), 2 * RemoteFile::kPart + 1000);
+    EXPECT_EQ(file.bytes_requested(), 2 * RemoteFile::kPart + 1000);
   }
   RemoteFile again = elsewhere.open(folder.path() / "parts");
   EXPECT_EQ(read(again, 0, 50), elsewhere.expected(0, 50));
@@ -54,7 +54,7 @@ TEST(RemoteFile, ReadsPartsAsTheyAreNeededAndOnce) {
 
 TEST(RemoteFile, DamagedPartsAreReadAgain) {
   const TemporaryFolder folder;
-  Elsewhere elsewhere;
+  OtherHost elsewhere;
   {
     RemoteFile file = elsewhere.open(folder.path());
     read(file, 0, 1);
@@ -69,7 +69,7 @@ TEST(RemoteFile, DamagedPartsAreReadAgain) {
 
 TEST(RemoteFile, WhereNothingCanBeKeptItStillReads) {
   const TemporaryFolder folder;
-  Elsewhere elsewhere;
+  OtherHost elsewhere;
   RemoteFile file = elsewhere.open(folder.write("a file", "") / "parts");
   EXPECT_EQ(read(file, 3, 9), elsewhere.expected(3, 9));
 }

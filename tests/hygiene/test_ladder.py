@@ -10,7 +10,7 @@ base base/processes base/files companion hub checkpoint text
 kernels kernels/gpu kernels/attention kernels/moments kernels/products
 model/config model model/architectures
 moments moments/accumulators moments/vectors moments/collectors moments/files moments/tensors
-analysis/math analysis/cases analysis/statistics analysis/table analysis/analyze analysis/run analysis/ablation
+analysis/math analysis/replicates analysis/statistics analysis/table analysis/analyze analysis/run analysis/ablation
 figures/parts figures
 study/source study/experiment study/capture study/show study/ablation study/run
 cli

@@ -96,7 +96,7 @@ STEPS = {
     "row": (HEADER, r'\{"plasticity", &KeepOptions::plasticity', '{"lunch", &KeepOptions::pre_rope'),
     "name of the accumulator": (HEADER, r"(?<=bool |ons::)plasticity|(?<=\{\")plasticity", "lunch"),
     "source": ("ropewalk/moments/CMakeLists.txt", r"  accumulators/plasticity\.cpp\n", ""),
-    "analysis": ("ropewalk/analysis/cases/plasticity.cpp", r"std::unique_ptr<KeptParts> plasticity\(", "std::unique_ptr<KeptParts> lunch("),
+    "analysis": ("ropewalk/analysis/replicates/plasticity.cpp", r"std::unique_ptr<KeptParts> plasticity\(", "std::unique_ptr<KeptParts> lunch("),
     "source of the analysis": ("ropewalk/analysis/CMakeLists.txt", r"  plasticity\.cpp\n|  \w+/plasticity\.cpp\n", ""),
     "test": ("tests/moments/CMakeLists.txt", r"  accumulators/plasticity_test\.cpp\n", ""),
     "test of the experiment": ("tests/golden/study/test_trust.py", r'    "plasticity": dict\(.*\n', ""),

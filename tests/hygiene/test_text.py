@@ -32,9 +32,9 @@ def test_nothing_is_left_to_do():
 
 
 def test_no_machine_paths():
-    places = re.compile(rf"{re.escape(str(tree.ROOT))}(?![\w-])|/(?:home|Users)/\w|/root/")
-    found = {tree.name(path): places.findall(text) for path, text in texts() if path.name != "test_text.py"}
-    assert not {path: places for path, places in found.items() if places}
+    local_paths = re.compile(rf"{re.escape(str(tree.ROOT))}(?![\w-])|/(?:home|Users)/\w|/root/")
+    found = {tree.name(path): local_paths.findall(text) for path, text in texts() if path.name != "test_text.py"}
+    assert not {path: local_paths for path, local_paths in found.items() if local_paths}
 
 
 def test_hosts():

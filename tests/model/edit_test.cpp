@@ -86,11 +86,11 @@ TEST_F(EditTest, RefusesWhatCannotBeDone) {
   EXPECT_EQ(complaint({"distance", heads, ScoreEdit(DistanceBias())}),
             "the edit 'distance' of head 1.0: found no logits by distance, expected logits by "
             "distance of 40 numbers");
-  EXPECT_EQ(complaint({"axis", heads, VectorEdit(Axis())}),
+  EXPECT_EQ(complaint({"axis", heads, VectorEdit(RemovedAxis())}),
             "the edit 'axis' of head 1.0: found no axis, expected one");
-  EXPECT_EQ(complaint({"flatten", heads, VectorEdit(Flatten())}),
+  EXPECT_EQ(complaint({"flatten", heads, VectorEdit(FlattenedDrift())}),
             "the edit 'flatten' of head 1.0: found no slope, expected one of its queries or keys");
-  Flatten wide;
+  FlattenedDrift wide;
   wide.q[{1, 0}] = at::ones({7});
   EXPECT_EQ(complaint({"flatten", heads, VectorEdit(wide)}),
             "the edit 'flatten' of head 1.0: found a slope of queries of 7, expected a slope of "
@@ -99,10 +99,10 @@ TEST_F(EditTest, RefusesWhatCannotBeDone) {
   infinite.logits[{1, 0}] = at::full({40}, kNever, at::kDouble);
   EXPECT_EQ(complaint({"distance", heads, ScoreEdit(infinite)}),
             "the edit 'distance' of head 1.0: logits by distance is not finite");
-  EXPECT_EQ(complaint({"still", heads, VectorEdit(Still{std::nan("")})}),
+  EXPECT_EQ(complaint({"still", heads, VectorEdit(StillPairs{std::nan("")})}),
             "the edit 'still' of head 1.0: found a cut of nan, expected tokens");
   config_.layers[1].rope = false;
-  EXPECT_EQ(complaint({"still", heads, VectorEdit(Still{20})}),
+  EXPECT_EQ(complaint({"still", heads, VectorEdit(StillPairs{20})}),
             "the edit 'still' of head 1.0: its layer does not turn queries and keys; take heads of "
             "layers with RoPE");
   config_.layers[1].self_attention = false;

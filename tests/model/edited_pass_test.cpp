@@ -18,18 +18,19 @@ namespace {
 constexpr int64_t kPlenty = int64_t{1} << 30;
 
 // Logits of every document in the pass without an edit, and in those of edits; what heads give.
-class Logged : public Observer {
+class LoggingObserver : public Observer {
  public:
   bool wants_logits() const override { return true; }
   void on_logits(const Logits& logits) override { add(unedited[logits.document->index], logits); }
   void on_edited_logits(const EditedLogits& logits) override {
     at::Tensor& of = edited[{logits.edit, logits.logits.document->index}];
     add(of, logits.logits);
-    const at::Tensor beside = unedited.at(logits.logits.document->index);
-    EXPECT_TRUE(at::equal(logits.unedited, beside.slice(0, logits.logits.begin))) << "in step";
+    const at::Tensor expected_rows = unedited.at(logits.logits.document->index);
+    EXPECT_TRUE(at::equal(logits.unedited, expected_rows.slice(0, logits.logits.begin)))
+        << "in step";
   }
   bool wants_outputs() const override { return true; }
-  void on_outputs(const Outputs& of) override {
+  void on_outputs(const TappedOutputs& of) override {
     outputs[{of.layer, of.document->index}] = of.rows.clone();
   }
 
@@ -52,11 +53,11 @@ class EditedPassTest : public testing::Test {
     options_.progress = [this](int64_t stage, int64_t tokens) { done_[stage] += tokens; };
   }
 
-  Logged run(const std::vector<Edit>& edits, const std::vector<Document>& documents) {
+  LoggingObserver run(const std::vector<Edit>& edits, const std::vector<Document>& documents) {
     done_.clear();
     options_.edits = edits;
     const WeightReader reader = opened_.reader({2, Needed::head});
-    Logged logged;
+    LoggingObserver logged;
     Observer* const observers[] = {&logged};
     run_forward(opened_.model.config, reader, documents, observers, options_);
     return logged;
@@ -77,8 +78,8 @@ class EditedPassTest : public testing::Test {
 TEST_F(EditedPassTest, WhatChangesNothingLeavesEveryBit) {
   const auto documents = tiny_documents({40, 9, 3});
   const auto edits = tiny_idle_edits({{0, {0, 1, 2, 3}}, {2, {1}}}, 40);
-  const Logged plain = run({}, documents);
-  const Logged logged = run(edits, documents);
+  const LoggingObserver plain = run({}, documents);
+  const LoggingObserver logged = run(edits, documents);
   for (size_t i = 0; i < edits.size(); ++i) {
     for (const int64_t document : {0, 1, 2}) {
       EXPECT_TRUE(at::equal(logged.edited.at({i, document}), plain.unedited.at(document)))
@@ -92,7 +93,7 @@ TEST_F(EditedPassTest, WhatChangesNothingInAPassOfItsOwnLeavesEveryBit) {
   // A window that holds all of a short document but not of a long one: the short one has a pass of
   // its own too.
   const auto documents = tiny_documents({40, 9, 3});
-  const Logged logged =
+  const LoggingObserver logged =
       run({{"window:10", {{0, {1}}, {1, {0, 2}}}, ScoreEdit(Window{10})}}, documents);
   EXPECT_EQ(done_.at(0), 2 * 52);
   EXPECT_FALSE(at::equal(logged.edited.at({0, 0}), logged.unedited.at(0)));
@@ -102,7 +103,7 @@ TEST_F(EditedPassTest, WhatChangesNothingInAPassOfItsOwnLeavesEveryBit) {
 
 TEST_F(EditedPassTest, EveryEditChangesWhatComesAfterItsFirstTokens) {
   const auto edits = tiny_edits({{1, {0, 3}}}, 40);
-  const Logged logged = run(edits, tiny_documents({40}));
+  const LoggingObserver logged = run(edits, tiny_documents({40}));
   for (size_t i = 0; i < edits.size(); ++i) {
     const at::Tensor found = logged.edited.at({i, 0}), unedited = logged.unedited.at(0);
     EXPECT_TRUE(at::equal(found.slice(0, 0, 4), unedited.slice(0, 0, 4))) << edits[i].name;
@@ -114,12 +115,12 @@ TEST_F(EditedPassTest, TogetherAsAlone) {
   const auto documents = tiny_documents({40, 9, 30});
   std::vector<Edit> edits = tiny_edits({{0, {2}}, {2, {0, 1}}}, 40);
   for (Edit& edit : tiny_edits({{2, {3}}}, 40)) edits.push_back(std::move(edit));
-  const Logged together = run(edits, documents);
+  const LoggingObserver together = run(edits, documents);
   options_.memory = least_memory(40, edits.size());
-  const Logged in_groups = run(edits, documents);
+  const LoggingObserver in_groups = run(edits, documents);
   options_.memory = kPlenty;
   for (size_t i = 0; i < edits.size(); ++i) {
-    const Logged alone = run({edits[i]}, documents);
+    const LoggingObserver alone = run({edits[i]}, documents);
     for (const int64_t document : {0, 1, 2}) {
       const at::Tensor expected = alone.edited.at({0, document});
       EXPECT_TRUE(at::equal(together.edited.at({i, document}), expected)) << edits[i].name;
@@ -144,14 +145,14 @@ TEST_F(EditedPassTest, LayersBeforeTheFirstEditedOneAreRunOnce) {
 
 TEST_F(EditedPassTest, AHeadCanBeItsMeanOverOtherDocuments) {
   const auto documents = tiny_documents({40, 9, 3});
-  const Logged plain = run({}, documents);
+  const LoggingObserver plain = run({}, documents);
   const auto outputs = std::make_shared<HeadOutputs>();
   for (const auto& [key, rows] : plain.outputs) outputs->add(key.second, key.first, rows);
   // Of the first document those are the late tokens of the second one.
   const at::Tensor expected = plain.outputs.at({2, 1}).slice(0, 4).mean(0);
   EXPECT_LT((outputs->mean_of_others(0, 2) - expected).abs().max().item<double>(), 1e-6);
   EXPECT_LT((outputs->mean(1, 2) - expected).abs().max().item<double>(), 1e-6);
-  const Logged logged =
+  const LoggingObserver logged =
       run({{"head", {{2, {1}}}, OutputEdit{outputs}}, {"head:zero", {{2, {1}}}, OutputEdit()}},
           documents);
   EXPECT_FALSE(at::equal(logged.edited.at({0, 0}), plain.unedited.at(0)));

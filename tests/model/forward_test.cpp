@@ -117,9 +117,9 @@ TEST_F(ForwardTest, SeveralPointsOfOnePass) {
   VectorRecorder recorder({0, 1}, {kPostRope, kPreNorm, kPreRope});
   run(recorder, 1, documents);
   EXPECT_EQ(recorder.calls, "0:0 0:0 0:0 1:0 1:0 1:0 group1 ");
-  VectorRecorder::AtPoint& raw = recorder.at_point.at(kPreNorm);
-  VectorRecorder::AtPoint& before = recorder.at_point.at(kPreRope);
-  VectorRecorder::AtPoint& after = recorder.at_point.at(kPostRope);
+  VectorRecorder::PointVectors& raw = recorder.at_point.at(kPreNorm);
+  VectorRecorder::PointVectors& before = recorder.at_point.at(kPreRope);
+  VectorRecorder::PointVectors& after = recorder.at_point.at(kPostRope);
   EXPECT_TRUE(at::equal(raw.q.at({0, 0}), before.q.at({0, 0}))) << "this model has no q/k norm";
   const RopeTable table = make_rope_table(opened_.model.config.ropes[0], 9, at::kCPU);
   for (const int64_t layer : {0, 1}) {
@@ -132,13 +132,13 @@ TEST_F(ForwardTest, SeveralPointsOfOnePass) {
 
 TEST_F(ForwardTest, ATapThatCanNeverFireIsRefusedBeforeAnythingIsComputed) {
   const auto refused = [&](const Tap& tap, int64_t from = 0) {
-    class Asks : public Observer {
+    class RequestingObserver : public Observer {
      public:
-      Asks(Tap tap, int64_t from) : tap_(std::move(tap)), from_(from) {}
+      RequestingObserver(Tap tap, int64_t from) : tap_(std::move(tap)), from_(from) {}
       std::vector<Tap> taps(int64_t layer) const override {
         return layer < from_ ? std::vector<Tap>{} : std::vector{tap_};
       }
-      void on_vectors(const Taken&) override {}
+      void on_vectors(const TappedVectors&) override {}
 
      private:
       Tap tap_;
@@ -181,7 +181,7 @@ class HiddenRecorder : public Observer {
   bool wants_hidden(int64_t layer) const override {
     return std::find(layers_.begin(), layers_.end(), layer) != layers_.end();
   }
-  void on_hidden(const Hidden& hidden) override {
+  void on_hidden(const HiddenStates& hidden) override {
     rows[{hidden.layer, hidden.document->index}] = hidden.rows.clone();
   }
   std::map<std::pair<int64_t, int64_t>, at::Tensor> rows;

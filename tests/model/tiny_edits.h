@@ -12,8 +12,8 @@ namespace ropewalk {
 // heads of 6 dimensions), for documents of up to `tokens`.
 inline std::vector<Edit> tiny_edits(const HeadSet& heads, int64_t tokens) {
   DistanceBias distance;
-  Flatten flatten;
-  Axis axis;
+  FlattenedDrift flatten;
+  RemovedAxis axis;
   uint64_t seed = 200;
   for (const auto& [layer, chosen] : heads) {
     for (const int64_t head : chosen) {
@@ -31,8 +31,8 @@ inline std::vector<Edit> tiny_edits(const HeadSet& heads, int64_t tokens) {
   return {{"distance", heads, ScoreEdit(distance)},
           {"distance:mean", heads, ScoreEdit(mean)},
           {"window:3", heads, ScoreEdit(Window{3})},
-          {"still:20", heads, VectorEdit(Still{20})},
-          {"zero-band:20", heads, VectorEdit(ZeroBand{20})},
+          {"still:20", heads, VectorEdit(StillPairs{20})},
+          {"zero-band:20", heads, VectorEdit(ZeroedPairs{20})},
           {"flatten", heads, VectorEdit(flatten)},
           {"axis", heads, VectorEdit(axis)},
           {"head:zero", heads, OutputEdit()}};
@@ -42,7 +42,7 @@ inline std::vector<Edit> tiny_edits(const HeadSet& heads, int64_t tokens) {
 // drifts that are zero.
 inline std::vector<Edit> tiny_idle_edits(const HeadSet& heads, int64_t tokens) {
   DistanceBias distance;
-  Flatten flatten;
+  FlattenedDrift flatten;
   for (const auto& [layer, chosen] : heads) {
     for (const int64_t head : chosen) {
       distance.logits[{layer, head}] = at::full({tokens}, 1.5, at::kDouble);
@@ -53,8 +53,8 @@ inline std::vector<Edit> tiny_idle_edits(const HeadSet& heads, int64_t tokens) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   return {{"distance", heads, ScoreEdit(distance)},
           {"window", heads, ScoreEdit(Window{tokens})},
-          {"still", heads, VectorEdit(Still{kNever})},
-          {"zero-band", heads, VectorEdit(ZeroBand{kNever})},
+          {"still", heads, VectorEdit(StillPairs{kNever})},
+          {"zero-band", heads, VectorEdit(ZeroedPairs{kNever})},
           {"flatten", heads, VectorEdit(flatten)}};
 }
 

@@ -30,7 +30,7 @@ class VectorRecorder : public Observer {
     }
     return taps;
   }
-  void on_vectors(const Taken& taken) override {
+  void on_vectors(const TappedVectors& taken) override {
     calls += fmt::format("{}:{} ", taken.layer, taken.document->index);
     EXPECT_TRUE(at::equal(taken.positions->tensor(), at::arange(taken["q"].size(1))));
     at_point[std::string(taken.point)].q[{taken.layer, taken.document->index}] = taken["q"].clone();
@@ -43,11 +43,11 @@ class VectorRecorder : public Observer {
   std::string calls;
   std::map<Key, at::Tensor> q;
   std::map<Key, at::Tensor> k;
-  struct AtPoint {
+  struct PointVectors {
     std::map<Key, at::Tensor> q;
     std::map<Key, at::Tensor> k;
   };
-  std::map<std::string, AtPoint> at_point;
+  std::map<std::string, PointVectors> at_point;
 
  private:
   std::vector<int64_t> layers_;

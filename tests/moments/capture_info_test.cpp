@@ -49,11 +49,12 @@ TEST(CaptureInfo, SurvivesJson) {
   CaptureInfo info = example();
   info.random = 7;
   info.texts = 2;
-  info.pieces = "abc";
-  info.named = 1;
+  info.chunk_blocks_digest = "abc";
+  info.texts_with_id = 1;
   info.shard = Shard{1, 4};
   info.vectors = {"uniform", 1.5, 4, "ids"};
-  info.kept = {{"lags", {7, {}}}, {"rows", {2, {32}}}, {"more_rows", {1, {KeepCount::kAll}}}};
+  info.accumulators = {
+      {"lags", {7, {}}}, {"rows", {2, {32}}}, {"more_rows", {1, {KeepCount::kAll}}}};
   const CaptureInfo read = CaptureInfo::from_json(info.to_json(), "capture.json");
   EXPECT_EQ(read.to_json(), info.to_json());
   EXPECT_EQ(read.identity(), info.identity());
@@ -63,13 +64,13 @@ TEST(CaptureInfo, SurvivesJson) {
 TEST(CaptureInfo, EarlierEditionsHaveOneVersionOfAllNumerics) {
   CaptureInfo info = example();
   info.numerics = 5;
-  info.kept = {{"lags", {5, {}}}, {"pre_rope", {5, {}}}};
+  info.accumulators = {{"lags", {5, {}}}, {"pre_rope", {5, {}}}};
   Json before = info.to_json(), identity = info.identity();
   EXPECT_EQ(before["kept"], Json::parse(R"({"lags":{"numerics":5},"pre_rope":{"numerics":5}})"));
-  EXPECT_EQ(as_written_now(identity), identity);
+  EXPECT_EQ(upgraded_identity(identity), identity);
   before["kept"] = identity["kept"] = {"lags", "pre_rope"};
   EXPECT_EQ(CaptureInfo::from_json(before, "capture.json").to_json(), info.to_json());
-  EXPECT_EQ(as_written_now(identity), info.identity());
+  EXPECT_EQ(upgraded_identity(identity), info.identity());
 }
 
 TEST(CaptureInfo, NamesAreNotPartOfTheIdentity) {
@@ -103,7 +104,7 @@ TEST(CaptureInfo, WhatChangesNumbersIs) {
   CaptureInfo cut = example();
   cut.texts = 2;
   CaptureInfo other = cut;
-  other.pieces = "elsewhere";
+  other.chunk_blocks_digest = "elsewhere";
   EXPECT_EQ(describe_difference(cut.identity(), other.identity()),
             "pieces of texts are in other blocks");
 }

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "ropewalk/analysis/cases/kept_parts.h"
+#include "ropewalk/analysis/replicates/kept_parts.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/moments/accumulators/accumulator.h"
 #include "ropewalk/moments/collectors/loss_collector.h"
@@ -66,7 +66,7 @@ TEST(KeepOptions, AccumulatorsAndWhatStatisticsReadOfThemHaveTheNamesOfTheList) 
 }
 
 // Of one run, captures that keep other things.
-class KeptBeside : public testing::Test {
+class AddKeptTest : public testing::Test {
  protected:
   CaptureMoments capture(const KeepOptions& keep, int64_t documents = 6) const {
     MomentsCollector collector(
@@ -77,7 +77,7 @@ class KeptBeside : public testing::Test {
     run.read(collector, 0, 1, documents);
     CaptureMoments made = run.written(folder_, collector, 0, 1, documents);
     if (keep.loss) {
-      made.info.kept[kLossName] = {kLossNumerics};
+      made.info.accumulators[kLossName] = {kLossNumerics};
       made.info.head_weights = "head";
       made.document_values = {{kLossName, at::rand({documents, 3}, at::kDouble)}};
     }
@@ -93,7 +93,7 @@ class KeptBeside : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(KeptBeside, IsAsIfItHadBeenMeasuredAtOnce) {
+TEST_F(AddKeptTest, IsAsIfItHadBeenMeasuredAtOnce) {
   at::manual_seed(1);
   const CaptureMoments expected = capture(keep_everything());
   for (const KeepOption& option : kKeepOptions) {
@@ -114,18 +114,18 @@ TEST_F(KeptBeside, IsAsIfItHadBeenMeasuredAtOnce) {
   }
 }
 
-TEST_F(KeptBeside, TakesTheRoomOfAnotherVersion) {
+TEST_F(AddKeptTest, TakesTheRoomOfAnotherVersion) {
   CaptureMoments whole = capture(keep_everything());
-  whole.info.kept["plasticity"].numerics = 1;
+  whole.info.accumulators["plasticity"].numerics = 1;
   whole.accumulated.back().total[0].fill_(1);
   CaptureMoments part = capture({.plasticity = true});
   part.accumulated.back().total[0].fill_(2);
   add_kept(whole, std::move(part), {"plasticity"});
-  EXPECT_EQ(whole.info.kept, capture(keep_everything()).info.kept);
+  EXPECT_EQ(whole.info.accumulators, capture(keep_everything()).info.accumulators);
   EXPECT_TRUE(whole.accumulated.back().total[0].eq(2).all().item<bool>());
 }
 
-TEST_F(KeptBeside, IsOfTheSameDocuments) {
+TEST_F(AddKeptTest, IsOfTheSameDocuments) {
   CaptureMoments whole = capture(keep_nothing());
   EXPECT_THROW(add_kept(whole, capture({.plasticity = true}, 5), {"plasticity"}), InputError);
   CaptureMoments other = capture({.plasticity = true});
@@ -134,13 +134,13 @@ TEST_F(KeptBeside, IsOfTheSameDocuments) {
 }
 
 // A sum has what both parts have in one way.
-TEST_F(KeptBeside, SumsLackWhatIsOfOtherVersions) {
+TEST_F(AddKeptTest, SumsLackWhatIsOfOtherVersions) {
   CaptureMoments whole = capture(keep_everything()), part = capture(keep_everything());
   for (DocumentRecord& document : part.documents) document.index += 100;
-  part.info.kept["plasticity"].numerics += 1;
-  part.info.kept["loss"].numerics += 1;
+  part.info.accumulators["plasticity"].numerics += 1;
+  part.info.accumulators["loss"].numerics += 1;
   join_capture(whole, std::move(part));
-  EXPECT_EQ(names_of(whole.info.kept), (std::vector<std::string>{"lags", "pre_rope"}));
+  EXPECT_EQ(names_of(whole.info.accumulators), (std::vector<std::string>{"lags", "pre_rope"}));
   EXPECT_EQ(whole.accumulated.size(), 3u);
   EXPECT_TRUE(whole.document_values.empty());
 }

@@ -200,8 +200,8 @@ def test_padding_does_not_count(attention, side, tmp_path):
     positions = (mask.cumsum(-1) - 1).clamp(min=0)
 
     def train(model, optimizer, batches):
-        for ids, real, place in zip(in_batches(documents, BATCHES), in_batches(mask, BATCHES), in_batches(positions, BATCHES), strict=True):
-            model(input_ids=ids, attention_mask=real, position_ids=place, labels=ids.masked_fill(real == 0, -100)).loss.backward()
+        for ids, real, index in zip(in_batches(documents, BATCHES), in_batches(mask, BATCHES), in_batches(positions, BATCHES), strict=True):
+            model(input_ids=ids, attention_mask=real, position_ids=index, labels=ids.masked_fill(real == 0, -100)).loss.backward()
         optimizer.step()
 
     padded = watched(make_model(attention=attention), documents, tmp_path / "padded", train)

@@ -146,12 +146,12 @@ def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
     count = len(labels) * len(heads["layer"])
     out = {"checkpoint": np.repeat(labels, len(heads["layer"]))} | {k: np.tile(heads[k], len(labels)) for k in ("layer", "q_head")}
     parts = dict(zip(("pc0_offset", "pc0_pos_q", "pc0_pos_k", "pc0_content"), rng.dirichlet([1, 2, 2, 1], count).T))
-    for place, statistic in enumerate(one for one in data["statistics"] if one["table"] == "heads"):
+    for index, statistic in enumerate(one for one in data["statistics"] if one["table"] == "heads"):
         key, low, high = (statistic[k] for k in ("key", "low", "high"))
         size = SIZES.get(key, 0.5)
         values = parts.get(key, np.clip(size * rng.normal(1, 0.4, count), low, high))
         if key not in parts:
-            values[place * 7 :: 101] = np.nan
+            values[index * 7 :: 101] = np.nan
         if key == empty:
             values = np.full(count, np.nan)
         out[key] = values.astype("<f4")
@@ -162,13 +162,13 @@ def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
     table = pandas.DataFrame(out)
     table.to_csv(folder / "heads.csv", index=False)
     stated = json.loads((folder / "summary.json").read_text())
-    first, last = (table[table.checkpoint == labels[place]].set_index(["layer", "q_head"]) for place in (1, -1))
+    first, last = (table[table.checkpoint == labels[index]].set_index(["layer", "q_head"]) for index in (1, -1))
     moved = (last.r2cv_q - first.r2cv_q).dropna().sort_values(key=abs, ascending=False)
     stated["top_heads"] = [
         {"layer": int(layer), "q_head": int(head), "q_heads": [int(head)], "score": max(0, abs(change) / 0.2 - 0.1), "statistic": "r2cv_q", "from": labels[1], "to": labels[-1],
-         "before": float(first.r2cv_q[layer, head]), "after": float(last.r2cv_q[layer, head]), "change": float(change), "se": 0.02 if place else 0.0002, "effect": change / 0.2,
-         "effect_se": 0.1, "changed": abs(change) > 0.1, "axis_changed": place % 4 == 0, "sentence": f"R² of queries moved by {change:.2f} from {labels[1]} to {labels[-1]}."}
-        for place, ((layer, head), change) in enumerate(moved.items())]  # fmt: skip
+         "before": float(first.r2cv_q[layer, head]), "after": float(last.r2cv_q[layer, head]), "change": float(change), "se": 0.02 if index else 0.0002, "effect": change / 0.2,
+         "effect_se": 0.1, "changed": abs(change) > 0.1, "axis_changed": index % 4 == 0, "sentence": f"R² of queries moved by {change:.2f} from {labels[1]} to {labels[-1]}."}
+        for index, ((layer, head), change) in enumerate(moved.items())]  # fmt: skip
     (folder / "summary.json").write_text(json.dumps(stated))
     subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
@@ -265,10 +265,10 @@ def with_effects(folder: Path) -> None:
     name = lambda heads: ",".join(f"{layer}.{head}" for layer, head in heads)
     sets = {name([first]): [first], "top:r2cv_k:10%": [first, second, (9, 3)]}
     rows, members = [], []
-    for place, (text, heads) in enumerate(sets.items()):
+    for index, (text, heads) in enumerate(sets.items()):
         for edit in ("distance", "window:128"):
             row = {"model": "many", "checkpoint": last, "set": text, "edit": edit}
-            rows.append(row | {"heads": len(heads), "dloss": 0.0123 * (place + 1), "dloss_se": 0.0002 if place else 0.004, "control": -0.001})
+            rows.append(row | {"heads": len(heads), "dloss": 0.0123 * (index + 1), "dloss_se": 0.0002 if index else 0.004, "control": -0.001})
             members += [row | {"draw": "", "members": name(heads)}, row | {"draw": 1, "members": name(heads[1:] + [(0, 0)])}]
     pandas.DataFrame(rows).to_csv(folder / "ablate.csv", index=False)
     pandas.DataFrame(members).to_csv(folder / "ablate_controls.csv", index=False)

@@ -26,9 +26,9 @@ CorpusEntry entry_of(int32_t first, size_t n, decltype(CorpusEntry::id) id = {})
 }
 
 // A corpus in memory.
-class Entries : public CorpusReader {
+class EntryList : public CorpusReader {
  public:
-  explicit Entries(std::vector<CorpusEntry> entries) : entries_(std::move(entries)) {}
+  explicit EntryList(std::vector<CorpusEntry> entries) : entries_(std::move(entries)) {}
   std::optional<CorpusEntry> next() override {
     if (next_ == entries_.size()) return std::nullopt;
     return std::move(entries_[next_++]);
@@ -51,7 +51,7 @@ DocumentOptions options_of(int64_t context) {
 
 DocumentSet select(std::vector<CorpusEntry> entries, const DocumentOptions& options,
                    const Tokenizer* tokenizer = nullptr) {
-  Entries corpus(std::move(entries));
+  EntryList corpus(std::move(entries));
   return select_documents(corpus, tokenizer, options);
 }
 
@@ -356,10 +356,10 @@ TEST(Chunks, SayWhichBlocksTheyAreIn) {
     return select({entry_of(0, first), entry_of(50, second)}, chunks_of(2, 2));
   };
   const auto one = of(4, 2), same = of(4, 2), moved = of(2, 4);
-  EXPECT_EQ(one.pieces, same.pieces);
+  EXPECT_EQ(one.chunk_blocks_digest, same.chunk_blocks_digest);
   EXPECT_EQ(one.texts, moved.texts);
-  EXPECT_NE(one.pieces, moved.pieces);
-  EXPECT_EQ(select({entry_of(0, 4)}, options_of(2)).pieces, "");
+  EXPECT_NE(one.chunk_blocks_digest, moved.chunk_blocks_digest);
+  EXPECT_EQ(select({entry_of(0, 4)}, options_of(2)).chunk_blocks_digest, "");
 }
 
 TEST(Chunks, OfOnePieceEachAreTheDocumentsThemselves) {

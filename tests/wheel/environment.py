@@ -54,8 +54,8 @@ def libraries(*files) -> dict[str, str]:
 def of_system_packages(built: Path) -> list[str]:
     """Libraries that a module in the build takes from the system, and that Python itself does without."""
     own = libraries(os.path.realpath(sys.executable), *Path(sysconfig.get_path("stdlib"), "lib-dynload").glob("*.so"))
-    places = {os.path.realpath(place) for name, place in libraries(built).items() if place.startswith(("/lib", "/usr")) and not SYSTEM.match(name)}
-    return sorted(places - {os.path.realpath(place) for place in own.values()})
+    paths = {os.path.realpath(path) for name, path in libraries(built).items() if path.startswith(("/lib", "/usr")) and not SYSTEM.match(name)}
+    return sorted(paths - {os.path.realpath(path) for path in own.values()})
 
 
 # Not the program `mount`, which needs libraries itself.
@@ -76,8 +76,8 @@ if len(sys.argv) > 2 + count:
 """
 
 
-def hiding(places) -> list[str]:
+def hiding(paths) -> list[str]:
     """Words before a command that hide folders and files from it; none where this machine does not allow that."""
     unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
-    words = [*unshare, os.path.realpath(sys.executable), "-c", HIDE, str(len(places)), *places]
+    words = [*unshare, os.path.realpath(sys.executable), "-c", HIDE, str(len(paths)), *paths]
     return words if subprocess.run(words, capture_output=True).returncode == 0 else []

@@ -29,7 +29,7 @@ def wheel():
 
 
 @pytest.fixture(scope="module")
-def place(wheel, tmp_path_factory):
+def installed(wheel, tmp_path_factory):
     """The wheel installed, the tests beside it, and `run`, which runs a command there."""
     folder = tmp_path_factory.mktemp("wheel")
     python = environment.make(folder / "environment", wheel)
@@ -57,94 +57,94 @@ def test_it_is_of_these_sources(wheel):
         assert files.read(f"ropewalk/{source.name}") == source.read_bytes(), f"{source} has changed: make wheel"
 
 
-def test_the_repository_is_out_of_sight(place):
-    if not place.hides:
+def test_the_repository_is_out_of_sight(installed):
+    if not installed.hides:
         pytest.skip("this machine lets nobody hide folders; the other tests run in sight of them")
     (module,) = BUILT.glob("_core.*.so")
     libraries = environment.of_system_packages(module)
     assert any("libcurl" in library for library in libraries)
-    seen = place.run(place.python, "-c", f"import os; print(os.listdir({str(ROOT)!r}), sum(map(os.path.getsize, {libraries!r})))")
+    seen = installed.run(installed.python, "-c", f"import os; print(os.listdir({str(ROOT)!r}), sum(map(os.path.getsize, {libraries!r})))")
     assert seen.stdout == "[] 0\n", seen.stderr
 
 
-def test_libraries_are_its_own_or_those_of_torch_and_pyarrow(place):
-    (module,) = place.package.glob("_core.*.so")
-    for file in (module, place.package / "libexec/ropewalk/ropewalk"):
+def test_libraries_are_its_own_or_those_of_torch_and_pyarrow(installed):
+    (module,) = installed.package.glob("_core.*.so")
+    for file in (module, installed.package / "libexec/ropewalk/ropewalk"):
         found = environment.libraries(file)
         assert {"libtorch_cpu.so", "libc10.so"} <= set(found) and any(name.startswith("libcurl-") for name in found)
-        lost = {name: where for name, where in found.items() if not environment.SYSTEM.match(name) and not os.path.realpath(where).startswith(str(place.packages))}
+        lost = {name: where for name, where in found.items() if not environment.SYSTEM.match(name) and not os.path.realpath(where).startswith(str(installed.packages))}
         assert not lost
 
 
-def test_the_demo(place):
-    done = place.run("ropewalk", "demo", "--format", "svg", "--quiet")
+def test_the_demo(installed):
+    done = installed.run("ropewalk", "demo", "--format", "svg", "--quiet")
     assert done.returncode == 0, done.stderr
-    out = place.folder / "out/demo"
+    out = installed.folder / "out/demo"
     with open(out / "heads.csv", newline="") as file:
         assert {row["checkpoint"] for row in csv.DictReader(file)} >= {"init", "S1-56", "LC2-500"}
     assert (out / "figures/position_signal.svg").stat().st_size > 1000, "rendered by the Python of the environment"
     assert b"Ropewalk demo" in (out / "report.html").read_bytes()
 
 
-def test_one_version(place):
+def test_one_version(installed):
     (version,) = re.findall(r"^project\(ropewalk VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
     code = "import importlib.metadata as m, ropewalk; print(m.version('ropewalk'), ropewalk.__version__)"
-    assert place.run(place.python, "-c", code).stdout.split() == [version, version]
-    assert place.run("ropewalk", "--version").stdout.split()[0] == version
+    assert installed.run(installed.python, "-c", code).stdout.split() == [version, version]
+    assert installed.run("ropewalk", "--version").stdout.split()[0] == version
 
 
-def test_ready_made_experiments(place):
-    done = place.run("ropewalk", "run", "nonesuch")
+def test_ready_made_experiments(installed):
+    done = installed.run("ropewalk", "run", "nonesuch")
     assert done.returncode == 3 and "these are amber, " in done.stderr and "pythia-160m" in done.stderr
     assert "smollm2-135m" not in done.stderr, "it reads what a tool of the repository makes"
-    done = place.run(place.python, "-c", "import ropewalk; print(ropewalk.run('demo', dry_run=True))")
+    done = installed.run(installed.python, "-c", "import ropewalk; print(ropewalk.run('demo', dry_run=True))")
     assert "Ropewalk demo" in done.stdout, done.stderr
 
 
-def test_the_python_tests(place):
+def test_the_python_tests(installed):
     """All but the notebooks, which are documents of the repository."""
-    tests = sorted(file for file in (place.folder / "tests/python").glob("test_*.py") if file.stem != "test_notebooks")
+    tests = sorted(file for file in (installed.folder / "tests/python").glob("test_*.py") if file.stem != "test_notebooks")
     settings = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "GOMP_SPINCOUNT", "HF_HUB_OFFLINE") if name in os.environ}
-    done = place.run(place.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, ROPEWALK=str(place.python.parent / "ropewalk"), **settings)
+    done = installed.run(installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, ROPEWALK=str(installed.python.parent / "ropewalk"), **settings)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_downloads_are_encrypted(place, tmp_path):
+def test_downloads_are_encrypted(installed, tmp_path):
     """By the TLS of the wheel, though libparquet has the functions of another OpenSSL."""
     hub = FakeHub()
     certificate = hub.encrypt(tmp_path)
     hub.repository("org/model").commit("main", {"config.json": b"{}"})
     settings = {"HF_ENDPOINT": hub.endpoint, "HF_HOME": str(tmp_path / "cache"), "HF_HUB_OFFLINE": "0"}
     try:
-        trusting = place.run("ropewalk", "inspect", "org/model", SSL_CERT_FILE=str(certificate), **settings)
+        trusting = installed.run("ropewalk", "inspect", "org/model", SSL_CERT_FILE=str(certificate), **settings)
         assert trusting.returncode == 3 and hub.requests and "certificate" not in trusting.stderr, trusting.stderr
         hub.requests.clear()
         code = "import ropewalk; ropewalk.inspect('org/model')"
-        done = place.run(place.python, "-c", code, SSL_CERT_FILE=str(certificate), **settings)
+        done = installed.run(installed.python, "-c", code, SSL_CERT_FILE=str(certificate), **settings)
         assert "InputError: org/model" in done.stderr and hub.requests, done.stderr
-        wary = place.run("ropewalk", "inspect", "org/model", **settings)
+        wary = installed.run("ropewalk", "inspect", "org/model", **settings)
         assert wary.returncode == 4 and re.search("error: .*certificate", wary.stderr), wary.stderr
     finally:
         hub.close()
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "99.13.0+cpu"])
-def test_another_torch_is_one_line(place, tmp_path, version):
+def test_another_torch_is_one_line(installed, tmp_path, version):
     (tmp_path / f"torch-{version}.dist-info").mkdir()
     (tmp_path / f"torch-{version}.dist-info/METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
     line = rf"ropewalk [0-9.]+ was built with torch \S+ and finds torch {re.escape(version)}: install torch [0-9.]+, or install ropewalk again in this environment"
-    done = place.run("ropewalk", "--version", PYTHONPATH=str(tmp_path))
+    done = installed.run("ropewalk", "--version", PYTHONPATH=str(tmp_path))
     assert done.returncode == 4 and re.fullmatch(rf"error: {line}\n", done.stderr), done.stderr
-    done = place.run(place.python, "-c", "import ropewalk", PYTHONPATH=str(tmp_path))
+    done = installed.run(installed.python, "-c", "import ropewalk", PYTHONPATH=str(tmp_path))
     assert re.fullmatch(f"ImportError: {line}", done.stderr.splitlines()[-1])
 
 
-def test_torch_of_another_folder(place, tmp_path):
+def test_torch_of_another_folder(installed, tmp_path):
     """The package beside neither torch nor pyarrow, as in an environment on top of the system's."""
-    shutil.copytree(place.package, tmp_path / "ropewalk", copy_function=environment.link)
-    shutil.copytree(place.packages / "ropewalk.libs", tmp_path / "ropewalk.libs", copy_function=environment.link)
-    words = (place.python, place.python.parent / "ropewalk", "--version")
-    done = place.run(*words, PYTHONPATH=str(tmp_path))
+    shutil.copytree(installed.package, tmp_path / "ropewalk", copy_function=environment.link)
+    shutil.copytree(installed.packages / "ropewalk.libs", tmp_path / "ropewalk.libs", copy_function=environment.link)
+    words = (installed.python, installed.python.parent / "ropewalk", "--version")
+    done = installed.run(*words, PYTHONPATH=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    done = place.run(place.python, "-c", "import ropewalk; print(ropewalk.run('demo', dry_run=True), ropewalk.__file__)", PYTHONPATH=str(tmp_path))
+    done = installed.run(installed.python, "-c", "import ropewalk; print(ropewalk.run('demo', dry_run=True), ropewalk.__file__)", PYTHONPATH=str(tmp_path))
     assert "Ropewalk demo" in done.stdout and str(tmp_path) in done.stdout, done.stderr

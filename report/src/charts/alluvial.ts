@@ -45,9 +45,9 @@ export function alluvial(
     const groups = CLASSES.map((_, i) => heads.filter((head) => run.classOf(c.index, head) === i));
     let y = TOP;
     return groups.map((group) => {
-      const place = { group, y };
+      const position = { group, y };
       if (group.length) y += group.length * unit + GAP;
-      return place;
+      return position;
     });
   });
   columns.forEach((column, step) => {
@@ -100,8 +100,8 @@ export function alluvial(
     if (begins[step] || phase !== run.order.phase(steps[step - 1])) {
       // The last one ends where the drawing does, so that it is not cut.
       const last = step > 0 && step === steps.length - 1;
-      const place = last ? { x: px(width - 2), "text-anchor": "end" } : { x: px(x(step) - BAR / 2) };
-      bars.append(s("text", { class: "tick phase", y: 14, ...place }, phase));
+      const anchor = last ? { x: px(width - 2), "text-anchor": "end" } : { x: px(x(step) - BAR / 2) };
+      bars.append(s("text", { class: "tick phase", y: 14, ...anchor }, phase));
     }
   });
   for (let step = 0; step + 1 < steps.length; ++step) {

@@ -12,7 +12,7 @@ export interface Slot {
 export interface TimeAxis {
   slots: Slot[];
   /** Of each checkpoint of the run. */
-  places: number[];
+  positions: number[];
   from: number;
   to: number;
   /** Between phases and contexts, and between baselines and the run. */
@@ -22,13 +22,13 @@ export interface TimeAxis {
   title: string;
 }
 
-/** How wide the place of a baseline is: ropewalk/figures/checkpoint_places.h. */
+/** How wide the place of a baseline is: ropewalk/figures/checkpoint_positions.h. */
 const pitchOf = (baselines: number, timed: boolean) => (timed && baselines > 1 ? Math.min(Math.max(1.5 / baselines, 0.25), 1) : 1);
 
 /** Checkpoints in a row or by time: baselines apart on the left, as in the figures. */
 export function timeAxis(run: Run, name: TimeAxisName): TimeAxis {
   const layout = timeLayout(run, name);
-  const { places, ticks, title } = layout;
+  const { positions, ticks, title } = layout;
   const between = edges(layout);
   const count = run.baselines.length;
   const pitch = pitchOf(count, title !== "");
@@ -40,10 +40,10 @@ export function timeAxis(run: Run, name: TimeAxisName): TimeAxis {
   }));
   const separators = count ? [-0.75] : [];
   for (const c of run.steps) {
-    slots.push({ checkpoint: c.index, label: c.label, position: places[c.step], baseline: false });
+    slots.push({ checkpoint: c.index, label: c.label, position: positions[c.step], baseline: false });
     const before = run.steps[c.step - 1];
     if (before && run.order.phase(before) !== run.order.phase(c)) separators.push(between[c.step]);
   }
   const to = slots[slots.length - 1].position + (title ? 0.2 : 0.5);
-  return { slots, places, from: count ? -1 - pitch * count : slots[0].position - (title ? 0.2 : 0.5), to, separators, ticks, title };
+  return { slots, positions, from: count ? -1 - pitch * count : slots[0].position - (title ? 0.2 : 0.5), to, separators, ticks, title };
 }

@@ -54,14 +54,14 @@ export function componentsChart(run: Run, checkpoint: number, head: number): SVG
       root.append(group);
     }
     const marks = [
-      { key: "r_q", look: "queries", place: 0.45 },
-      { key: "r_k", look: "keys", place: 1.05 },
+      { key: "r_q", look: "queries", offset: 0.45 },
+      { key: "r_k", look: "keys", offset: 1.05 },
     ];
-    for (const { key, look, place } of marks) {
+    for (const { key, look, offset } of marks) {
       const statistic = run.statistics.find((one) => one.key === key);
       if (!statistic) continue;
       const [value, se] = [run.value(key, checkpoint, head, i), run.error(statistic, checkpoint, head, i)];
-      mark(root, look, middle + bar * place, value, se, y);
+      mark(root, look, middle + bar * offset, value, se, y);
     }
   });
   return root;

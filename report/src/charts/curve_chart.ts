@@ -151,14 +151,14 @@ function watch(
   x: (value: number) => number,
   area: { left: number; right: number; top: number; bottom: number },
 ): void {
-  const places = [...new Set(chart.curves.flatMap((curve) => [...curve.x]))].filter((at) => Number.isFinite(x(at)));
-  if (!places.length) return;
+  const xs = [...new Set(chart.curves.flatMap((curve) => [...curve.x]))].filter((at) => Number.isFinite(x(at)));
+  if (!xs.length) return;
   const guide = s("line", { class: "guide", y1: area.top, y2: area.bottom, visibility: "hidden" });
   root.append(guide);
   root.addEventListener("pointermove", (event) => {
     const box = root.getBoundingClientRect();
     const at = ((event.clientX - box.left) / box.width) * chart.width;
-    const nearest = places.reduce((best, one) => (Math.abs(x(one) - at) < Math.abs(x(best) - at) ? one : best));
+    const nearest = xs.reduce((best, one) => (Math.abs(x(one) - at) < Math.abs(x(best) - at) ? one : best));
     guide.setAttribute("x1", px(x(nearest)));
     guide.setAttribute("x2", px(x(nearest)));
     guide.setAttribute("visibility", "visible");

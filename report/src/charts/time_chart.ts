@@ -75,8 +75,8 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
     root.append(s("line", { class: "threshold", x1: margin.left, x2: right, y1: px(y(rule)), y2: px(y(rule)) }));
   }
   const bottom = chart.height - margin.bottom;
-  for (const place of labels ? axis.separators : []) {
-    root.append(s("line", { class: "separator", x1: px(x(place)), x2: px(x(place)), y1: margin.top, y2: bottom }));
+  for (const position of labels ? axis.separators : []) {
+    root.append(s("line", { class: "separator", x1: px(x(position)), x2: px(x(position)), y1: margin.top, y2: bottom }));
   }
   const now = axis.slots.find((slot) => slot.checkpoint === chart.at);
   if (now)
@@ -106,8 +106,8 @@ function names(
   const baselines = axis.slots.filter(({ baseline }) => baseline);
   if (axis.title) {
     const out: SVGElement[] = baselines.map(askew);
-    for (const { place, text } of thinned(axis.ticks, x, LETTER)) {
-      const at = px(x(place));
+    for (const { position, text } of thinned(axis.ticks, x, LETTER)) {
+      const at = px(x(position));
       out.push(
         s("line", { class: "tick-line", x1: at, x2: at, y1: bottom, y2: bottom + 5 }),
         s("text", { class: "tick", x: at, y: bottom + 18, "text-anchor": "middle" }, text),
@@ -135,7 +135,7 @@ function names(
 
 function drawSeries(
   run: Run,
-  { slots, places }: TimeAxis,
+  { slots, positions }: TimeAxis,
   series: Series,
   x: (position: number) => number,
   y: (value: number) => number,
@@ -146,23 +146,23 @@ function drawSeries(
     let before = "";
     for (const { index, step } of line) {
       const value = series.value(index);
-      const here = Number.isNaN(value) ? "" : `${px(x(places[step]))} ${px(y(value))}`;
+      const here = Number.isNaN(value) ? "" : `${px(x(positions[step]))} ${px(y(value))}`;
       const breaks = series.breaks?.(index) ?? false;
       if (here) path += `${before && !breaks ? "L" : "M"}${here}`;
       if (here && before && breaks) broken += `M${before}L${here}`;
       before = here;
     }
   }
-  const close = places.some((place, i) => i > 0 && x(place) - x(places[i - 1]) < MARKER_ROOM);
+  const close = positions.some((position, i) => i > 0 && x(position) - x(positions[i - 1]) < MARKER_ROOM);
   for (const slot of slots) {
     const value = series.value(slot.checkpoint);
     if (Number.isNaN(value)) continue;
     const error = series.error?.(slot.checkpoint) ?? NaN;
-    const place = px(x(slot.position));
+    const position = px(x(slot.position));
     if (!Number.isNaN(error)) {
       const [low, high] = series.limits ?? [-Infinity, Infinity];
       const [from, to] = [Math.max(value - error, low), Math.min(value + error, high)];
-      group.append(s("line", { class: "error", x1: place, x2: place, y1: px(y(from)), y2: px(y(to)) }));
+      group.append(s("line", { class: "error", x1: position, x2: position, y1: px(y(from)), y2: px(y(to)) }));
     }
     const hollow = slot.baseline || (series.breaks?.(slot.checkpoint) ?? false);
     if (series.markers) group.append(marker(series.name, x(slot.position), y(value), close ? 0.5 : 1, hollow));

@@ -22,7 +22,7 @@ export function zones({ x, y }: Axes): SVGGElement {
 }
 
 /** Puts each name where its zone has no points, and hides it where there is no such place. */
-export function placeZones(group: Element, { toX, toY }: Axes, points: { x: number; y: number }[]): void {
+export function positionZones(group: Element, { toX, toY }: Axes, points: { x: number; y: number }[]): void {
   group.querySelectorAll(".zones > .zone").forEach((text, i) => {
     const [name, fromX, untilX, fromY, untilY] = ZONES[i];
     const width = name.length * LETTER;
@@ -35,14 +35,14 @@ export function placeZones(group: Element, { toX, toY }: Axes, points: { x: numb
       );
     // At the outer edge first, from the top.
     const columns = fromX > 0 ? [right, left] : [left, right];
-    let place: [number, number] | undefined;
+    let position: [number, number] | undefined;
     for (const x of columns)
-      for (let y = top; y <= bottom && !place; y += HEIGHT / 2) if (free(x, y)) place = [x, y];
-    text.setAttribute("visibility", place ? "visible" : "hidden");
-    if (!place) return;
-    const ends = place[0] === right;
+      for (let y = top; y <= bottom && !position; y += HEIGHT / 2) if (free(x, y)) position = [x, y];
+    text.setAttribute("visibility", position ? "visible" : "hidden");
+    if (!position) return;
+    const ends = position[0] === right;
     text.setAttribute("x", px(ends ? right + width : left));
     text.setAttribute("text-anchor", ends ? "end" : "start");
-    text.setAttribute("y", px(place[1] + HEIGHT - 3));
+    text.setAttribute("y", px(position[1] + HEIGHT - 3));
   });
 }

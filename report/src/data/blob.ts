@@ -52,7 +52,7 @@ export interface PackedFlags {
 }
 
 /** One way to look at a statistic, as it is or its absolute value: ropewalk/analysis/statistics/statistic.h. */
-export interface Reading {
+export interface StatisticView {
   key: string;
   name: string;
   absolute: boolean;
@@ -95,7 +95,7 @@ export interface Statistic {
   shares: boolean;
   /** Whether summary.json lists the heads in which it changed, under heads_KEY. */
   changes: boolean;
-  readings: Reading[];
+  readings: StatisticView[];
 }
 
 export interface Leaf {

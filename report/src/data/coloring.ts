@@ -83,7 +83,7 @@ export function coloring(run: Run, state: State): Coloring {
   const look = looks[aspect];
   const { carried, per_token, on_pc0 } = found.statistic;
   const signed = on_pc0 && !found.reading.absolute;
-  const context = (place: number) => run.order.context(run.checkpoints[place]);
+  const context = (index: number) => run.order.context(run.checkpoints[index]);
   const otherUnit = per_token && context(state.since) !== context(state.at);
   const comparable = (head: number) =>
     aspect !== "change" || !(otherUnit || (signed && run.axisMoved(state.since, state.at, head)));

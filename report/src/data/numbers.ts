@@ -18,13 +18,13 @@ const POWERS = Array.from({ length: 309 }, (_, i) => Number(`1e${i}`));
 export function unpack(packed: PackedNumbers): Float64Array {
   const raw = bytes(packed.digits);
   const digits = new DataView(raw.buffer);
-  const places = new Int8Array(bytes(packed.places).buffer);
-  const out = new Float64Array(places.length);
+  const decimals = new Int8Array(bytes(packed.places).buffer);
+  const out = new Float64Array(decimals.length);
   for (let i = 0; i < out.length; ++i) {
     const mantissa = digits.getInt32(4 * i, true);
-    const place = places[i];
+    const decimal = decimals[i];
     if (mantissa <= NO_ROW) out[i] = NaN;
-    else out[i] = place >= 0 ? mantissa / POWERS[place] : mantissa * POWERS[-place];
+    else out[i] = decimal >= 0 ? mantissa / POWERS[decimal] : mantissa * POWERS[-decimal];
   }
   return out;
 }

@@ -1,5 +1,5 @@
 import type { Palette } from "../theme";
-import type { Reading, Statistic } from "./blob";
+import type { StatisticView, Statistic } from "./blob";
 import type { Run } from "./run";
 import { digitsOf, quantile, rounded } from "./scale";
 
@@ -10,7 +10,7 @@ export interface Quantity {
   definition: string;
   group: string;
   statistic: Statistic;
-  reading: Reading;
+  reading: StatisticView;
   /** NaN: missing. */
   value(checkpoint: number, head: number): number;
   error(checkpoint: number, head: number): number;
@@ -37,12 +37,12 @@ export function groupOf(statistic: Statistic): string {
   return statistic.group || (statistic.per === "component" ? "Components (PC0)" : "Heads");
 }
 
-export function read(reading: Reading, value: number): number {
+export function read(reading: StatisticView, value: number): number {
   return reading.absolute ? Math.abs(value) : value;
 }
 
 /** How a statistic is looked at; one that says nothing about it is looked at as it is. */
-function readings(statistic: Statistic): Reading[] {
+function readings(statistic: Statistic): StatisticView[] {
   if (statistic.readings.length) return statistic.readings;
   const { key, title, low, high } = statistic;
   const plain = { key, name: title, absolute: false, hue: "both" as const, low: low ?? 0, high: high ?? 1, change: 0.5 };
@@ -60,7 +60,7 @@ function sortedValues(run: Run, value: (checkpoint: number, head: number) => num
   return Float64Array.from(found).sort();
 }
 
-class Looked implements Quantity {
+class StatisticQuantity implements Quantity {
   readonly key: string;
   readonly name: string;
   readonly definition: string;
@@ -70,7 +70,7 @@ class Looked implements Quantity {
   constructor(
     private readonly run: Run,
     readonly statistic: Statistic,
-    readonly reading: Reading,
+    readonly reading: StatisticView,
   ) {
     this.key = reading.key;
     this.name = reading.name;
@@ -106,12 +106,12 @@ class Looked implements Quantity {
   }
 
   /** From the numbers of the whole run, when first asked for: the same at every checkpoint. */
-  private get measured(): NonNullable<Looked["limits"]> {
+  private get measured(): NonNullable<StatisticQuantity["limits"]> {
     this.limits ??= this.measure();
     return this.limits;
   }
 
-  private measure(): NonNullable<Looked["limits"]> {
+  private measure(): NonNullable<StatisticQuantity["limits"]> {
     const { low, high, change } = this.reading;
     const values = sortedValues(this.run, (c, h) => this.value(c, h));
     const [least, most] = values.length ? [values[0], values[values.length - 1]] : [low, high];
@@ -148,7 +148,7 @@ export function quantities(run: Run): Quantity[] {
   let found = made.get(run);
   if (!found) {
     found = run.statistics.flatMap((statistic) =>
-      readings(statistic).map((reading) => new Looked(run, statistic, reading)),
+      readings(statistic).map((reading) => new StatisticQuantity(run, statistic, reading)),
     );
     made.set(run, found);
   }

@@ -140,10 +140,10 @@ export class Run {
   classOf(checkpoint: number, head: number): number {
     if (!this.classCache) {
       const cache = new Int8Array(this.checkpoints.length * this.heads.length);
-      let place = 0;
+      let index = 0;
       for (let c = 0; c < this.checkpoints.length; ++c)
         for (let h = 0; h < this.heads.length; ++h)
-          cache[place++] = classify(this.value("r_q", c, h), this.value("r_k", c, h), this.high, this.low);
+          cache[index++] = classify(this.value("r_q", c, h), this.value("r_k", c, h), this.high, this.low);
       this.classCache = cache;
     }
     return this.classCache[checkpoint * this.heads.length + head];
@@ -203,10 +203,10 @@ export class Run {
 
 function codesOf({ runs }: PackedFlags, cells: number): Uint16Array {
   const codes = new Uint16Array(cells);
-  let place = 0;
+  let index = 0;
   for (let i = 0; i < runs.length; i += 2) {
-    codes.fill(runs[i], place, place + runs[i + 1]);
-    place += runs[i + 1];
+    codes.fill(runs[i], index, index + runs[i + 1]);
+    index += runs[i + 1];
   }
   return codes;
 }

@@ -23,7 +23,7 @@ export class Series {
 
   /** null: the file has no rows of this head at this checkpoint. */
   points(checkpoint: number, head: number): Points | null {
-    if (!this.starts || !this.gridOf) this.place();
+    if (!this.starts || !this.gridOf) this.locate();
     const cell = checkpoint * this.heads + head;
     const grid = this.gridOf![cell];
     if (grid < 0) return null;
@@ -36,7 +36,7 @@ export class Series {
     };
   }
 
-  private place(): void {
+  private locate(): void {
     const count = this.heads * this.checkpoints;
     const [starts, gridOf] = [new Int32Array(count), new Int32Array(count).fill(-1)];
     const { cells } = this.packed;

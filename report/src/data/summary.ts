@@ -1,4 +1,4 @@
-import type { Change, Difference, HeadChange, Leaf, Reading, Statistic, SummaryBlob, TopHead } from "./blob";
+import type { Change, Difference, HeadChange, Leaf, StatisticView, Statistic, SummaryBlob, TopHead } from "./blob";
 import { CLASSES } from "./classes";
 import { read } from "./quantities";
 import type { Checkpoint, Run } from "./run";
@@ -17,7 +17,7 @@ export interface Mean {
   name: string;
   hint: string;
   statistic: Statistic;
-  reading: Reading;
+  reading: StatisticView;
 }
 
 /** Of heads.csv: what to read first. Means of the others are in the figures and in summary.json. */

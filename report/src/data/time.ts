@@ -13,13 +13,13 @@ const TICKS = 7.5;
 const BETWEEN_LABELS = 8;
 
 export interface Tick {
-  place: number;
+  position: number;
   text: string;
 }
 
 export interface TimeLayout {
   /** Of each checkpoint of the run, from 0. */
-  places: number[];
+  positions: number[];
   /** What the run takes before its first place and after its last one. */
   margin: number;
   /** On an axis of numbers. */
@@ -73,7 +73,7 @@ function powerTicks(low: number, high: number): number[] {
 
 /** Where the checkpoints of the run stand. On a logarithmic axis 0 has a place of its own, left of the others. */
 export function timeLayout(run: Run, axis: TimeAxisName): TimeLayout {
-  if (axis === "labels") return { places: run.steps.map(({ step }) => step), margin: 0.5, ticks: [], title: "" };
+  if (axis === "labels") return { positions: run.steps.map(({ step }) => step), margin: 0.5, ticks: [], title: "" };
   const numbers = times(run, axis) as number[];
   const logarithmic = axis.startsWith("log-");
   const zero = logarithmic && numbers[0] === 0;
@@ -81,31 +81,31 @@ export function timeLayout(run: Run, axis: TimeAxisName): TimeLayout {
   const high = numbers[numbers.length - 1];
   const range = logarithmic ? Math.log(high / low) : high - low;
   const before = zero ? Math.max((ZERO_SHARE / (1 - ZERO_SHARE)) * range, 1e-9) : 0;
-  const place = (time: number) =>
+  const position = (time: number) =>
     zero && time === 0 ? 0 : (LENGTH * (before + (logarithmic ? Math.log(time / low) : time - low))) / (before + range);
   const found = low === high ? [high] : !logarithmic || high < 10 * low ? roundTicks(low, high) : powerTicks(low, high);
   const kind = axis.endsWith("tokens") ? "tokens" : "steps";
   return {
-    places: numbers.map(place),
+    positions: numbers.map(position),
     margin: 0,
-    ticks: [...(zero ? [0] : []), ...found].map((tick) => ({ place: place(tick), text: timeText(tick) })),
+    ticks: [...(zero ? [0] : []), ...found].map((tick) => ({ position: position(tick), text: timeText(tick) })),
     title: `training ${kind}${logarithmic ? " (logarithmic)" : ""}`,
   };
 }
 
 /** The edges of places: halfway between two, then the margin. One more than places. */
-export function edges({ places, margin }: TimeLayout): number[] {
-  const between = places.slice(1).map((place, i) => (places[i] + place) / 2);
-  return [places[0] - margin, ...between, places[places.length - 1] + margin];
+export function edges({ positions, margin }: TimeLayout): number[] {
+  const between = positions.slice(1).map((position, i) => (positions[i] + position) / 2);
+  return [positions[0] - margin, ...between, positions[positions.length - 1] + margin];
 }
 
 /** Ticks whose texts do not touch, from left to right; `x` in pixels. */
-export function thinned(ticks: Tick[], x: (place: number) => number, letter: number): Tick[] {
+export function thinned(ticks: Tick[], x: (position: number) => number, letter: number): Tick[] {
   let free = -Infinity;
-  return ticks.filter(({ place, text }) => {
+  return ticks.filter(({ position, text }) => {
     const half = (text.length * letter) / 2;
-    if (x(place) - half < free) return false;
-    free = x(place) + half + BETWEEN_LABELS;
+    if (x(position) - half < free) return false;
+    free = x(position) + half + BETWEEN_LABELS;
     return true;
   });
 }

@@ -6,7 +6,7 @@ const CLICK = 4; // pixels that a click may move
 const REACH = 12; // pixels from a point that a click may be off
 
 /** Drag a rectangle to select heads (Shift adds), click a point to open it. */
-export function brush(context: Context, plot: SVGSVGElement, places: { x: number; y: number }[]): void {
+export function brush(context: Context, plot: SVGSVGElement, positions: { x: number; y: number }[]): void {
   const { run, store } = context;
   const box = s("rect", { class: "brush", visibility: "hidden" });
   plot.append(box);
@@ -20,7 +20,7 @@ export function brush(context: Context, plot: SVGSVGElement, places: { x: number
   };
   const inside = (a: { x: number; y: number }, b: { x: number; y: number }) => {
     const found = new Set(before);
-    places.forEach(({ x, y }, head) => {
+    positions.forEach(({ x, y }, head) => {
       const within =
         x >= Math.min(a.x, b.x) && x <= Math.max(a.x, b.x) && y >= Math.min(a.y, b.y) && y <= Math.max(a.y, b.y);
       if (within && passes(run, store.state, head)) found.add(head);
@@ -30,7 +30,7 @@ export function brush(context: Context, plot: SVGSVGElement, places: { x: number
   const nearest = (point: { x: number; y: number }) => {
     let best: number | null = null;
     let reach = REACH;
-    places.forEach(({ x, y }, head) => {
+    positions.forEach(({ x, y }, head) => {
       const distance = Math.hypot(x - point.x, y - point.y);
       if (distance < reach && passes(run, store.state, head)) [best, reach] = [head, distance];
     });

@@ -120,13 +120,13 @@ export function headLines({ run, summary, store }: Context): Line[] {
   const opener = (difference: Difference, heads: Pick<HeadChange, "layer" | "q_head">[], key: string, colour: string) => {
     const from = ofDifference(difference, key);
     if (!heads.length) return h("td", { class: "muted", "data-number": from }, "0");
-    const place = (wanted: string, otherwise: number) => run.checkpoints.find(({ label }) => label === wanted)?.index ?? otherwise;
+    const indexOf = (wanted: string, otherwise: number) => run.checkpoints.find(({ label }) => label === wanted)?.index ?? otherwise;
     const show = () =>
       store.update({
         view: "explore",
         selected: new Set(heads.flatMap((head) => run.head(head.layer, head.q_head)?.index ?? [])),
-        at: place(difference.to, store.state.at),
-        since: place(difference.from, store.state.since),
+        at: indexOf(difference.to, store.state.at),
+        since: indexOf(difference.from, store.state.since),
         quantity: colour,
       });
     const label = `Show ${count(heads.length, "head")}, ${key}, from ${difference.from} to ${difference.to}`;

@@ -8,7 +8,7 @@ import { button } from "../widgets";
 
 /** Which heads: layers, classes, RoPE or NoPE; and what is selected. */
 export function filters({ run, store }: Context): Part {
-  const bound = (label: string, place: 0 | 1) => {
+  const bound = (label: string, end: 0 | 1) => {
     const input = h("input", {
       type: "number",
       min: 0,
@@ -18,7 +18,7 @@ export function filters({ run, store }: Context): Part {
         const value = Math.min(Math.max(Math.round(Number(input.value)) || 0, 0), run.lastLayer);
         const [low, high] = store.state.layers;
         input.value = String(value);
-        store.update({ layers: place === 0 ? [value, Math.max(value, high)] : [Math.min(low, value), value] });
+        store.update({ layers: end === 0 ? [value, Math.max(value, high)] : [Math.min(low, value), value] });
       },
     });
     return input;
@@ -77,8 +77,8 @@ export function filters({ run, store }: Context): Part {
       const counts = CLASSES.map(() => 0);
       let passing = 0;
       for (const head of run.heads) {
-        const place = run.classOf(state.at, head.index);
-        if (place >= 0) ++counts[place];
+        const classIndex = run.classOf(state.at, head.index);
+        if (classIndex >= 0) ++counts[classIndex];
         if (passes(run, state, head.index)) ++passing;
       }
       classes.forEach((chip, i) => {

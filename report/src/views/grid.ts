@@ -31,9 +31,9 @@ export function grid(context: Context): Part {
   const rows = layers.map((layer) => {
     const heads = run.heads.filter((head) => head.layer === layer);
     const nope = heads.some((head) => head.rope === false);
-    const byPlace = new Map(heads.map((head) => [head.q_head, head]));
+    const byHead = new Map(heads.map((head) => [head.q_head, head]));
     const row = h("div", { role: "row", class: "grid-row" }, rowName(layer, nope));
-    for (let q = 0; q < width; ++q) row.append(cell(byPlace.get(q), byPlace.get(q - 1)));
+    for (let q = 0; q < width; ++q) row.append(cell(byHead.get(q), byHead.get(q - 1)));
     return row;
   });
 
@@ -170,12 +170,12 @@ function rowName(layer: number, nope: boolean): HTMLElement {
 }
 
 /** What signs of the grid mean, where it has them; `places` is how many cells it has room for. */
-function marksInWords(run: Run, places: number): string {
+function marksInWords(run: Run, cells: number): string {
   const groups = new Set(run.heads.map((head) => head.kv_head)).size > 1;
   return [
     run.heads.some((head) => head.rope === false) ? "◇ layer without RoPE" : "",
     groups ? "gaps: groups that share a KV head" : "",
-    run.heads.length < places ? "empty: not measured" : "",
+    run.heads.length < cells ? "empty: not measured" : "",
   ]
     .filter((text) => text)
     .join(" · ");

@@ -15,7 +15,7 @@ export function headNumbers({ run, summary, store }: Context, head: Head): HTMLE
   const row = (statistic: Statistic) => {
     const value = run.value(statistic.key, at, head.index);
     const se = run.error(statistic, at, head.index);
-    const places = digits.get(statistic.key) ?? 3;
+    const fractionDigits = digits.get(statistic.key) ?? 3;
     const reach = typeof t95 === "number" ? t95 * se : NaN;
     const known = !Number.isNaN(value) && reach > 0;
     const from = ofHead(run, statistic, at, head.index);
@@ -30,9 +30,9 @@ export function headNumbers({ run, summary, store }: Context, head: Head): HTMLE
         statistic.title,
         statistic.title === statistic.key ? null : h("code", {}, statistic.key),
       ),
-      h("td", { "data-number": from }, decimals(value, places)),
-      h("td", { "data-number": statistic.error ? `${from.slice(0, -statistic.key.length)}${statistic.error}` : null }, Number.isNaN(value) || !se ? DASH : errorText(se, places)),
-      h("td", { "data-number": `interval:${from}` }, known ? `${decimals(ends[0], places)} to ${decimals(ends[1], places)}` : DASH),
+      h("td", { "data-number": from }, decimals(value, fractionDigits)),
+      h("td", { "data-number": statistic.error ? `${from.slice(0, -statistic.key.length)}${statistic.error}` : null }, Number.isNaN(value) || !se ? DASH : errorText(se, fractionDigits)),
+      h("td", { "data-number": `interval:${from}` }, known ? `${decimals(ends[0], fractionDigits)} to ${decimals(ends[1], fractionDigits)}` : DASH),
     );
   };
   const groups = [...new Set(run.statistics.map(groupOf))].map((group) => {

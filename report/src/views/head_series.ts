@@ -34,7 +34,7 @@ interface Pairs {
 
 export function headSeries(context: Context): (head: Head) => HTMLElement[] {
   const { run, store } = context;
-  const { here, place, gather, curvesNow, pointFrom, from, textOf, named, xNumber, inWords } = seriesInView(context);
+  const { here, whichCheckpoint, gather, curvesNow, pointFrom, from, textOf, named, xNumber, inWords } = seriesInView(context);
   /** Tables that the reader opened stay open while the run plays. */
   const opened = new Set<string>();
   const titled = (head: Head) => `layer ${head.layer}, head ${head.q_head}`;
@@ -99,7 +99,7 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
       return ["Left out of this page, to which they would add ", number(ofPage(file), `${(size / 1e6).toFixed(0)} MB`), `. They are in ${file}.csv.`];
     return drawn.length ? null : `${file}.csv has no numbers of this head.`;
   }
-  const missingNow = (drawn: Drawn[]) => (drawn.some(({ at }) => at[store.state.at]) ? "" : ` Not measured ${place()}.`);
+  const missingNow = (drawn: Drawn[]) => (drawn.some(({ at }) => at[store.state.at]) ? "" : ` Not measured ${whichCheckpoint()}.`);
 
   function curves(head: Head, axis: "distance" | "position", wanted: Series[]): HTMLElement {
     const words = AXES[axis];
@@ -127,14 +127,14 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
     const flat = head.rope === false && axis === "distance" ? " This layer has no RoPE: the predicted logit is the same at every distance." : "";
     const about =
       axis === "distance"
-        ? `Mean logit of a query and a key ${place()}, by how far they stand apart. The gap between the curves is what content adds.${flat}`
+        ? `Mean logit of a query and a key ${whichCheckpoint()}, by how far they stand apart. The gap between the curves is what content adds.${flat}`
         : `At ${here()}.`;
     return card(
       title,
       `${about}${missingNow(drawn)}`,
       legend(drawn, "· shaded: ±1 standard error over documents"),
       curveChart({
-        label: `${title} of ${titled(head)} ${place()}: ${inWords(drawn, same, words.unit)}`,
+        label: `${title} of ${titled(head)} ${whichCheckpoint()}: ${inWords(drawn, same, words.unit)}`,
         x,
         y,
         xTitle: words.title,
@@ -154,8 +154,8 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
   function pairAxis(all: Drawn[]): Pairs {
     const turns = across(all).some((theta) => theta > 0);
     const x = (theta: number, i: number) => (turns ? (2 * Math.PI) / theta : i);
-    const places = all.flatMap(({ at }) => at.flatMap((points) => points?.x.map(x) ?? [])).filter(Number.isFinite);
-    const domain: [number, number] = [Math.min(...places), Math.max(...places)];
+    const xs = all.flatMap(({ at }) => at.flatMap((points) => points?.x.map(x) ?? [])).filter(Number.isFinite);
+    const domain: [number, number] = [Math.min(...xs), Math.max(...xs)];
     if (domain[0] === domain[1]) domain[1] += 1;
     const context = run.order.context(run.checkpoints[store.state.at]);
     const inside = turns && context > domain[0] && context < domain[1];
@@ -181,7 +181,7 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
       { class: "profile", "data-profile": drawn[0].series.statistic.key },
       h("figcaption", { "data-definition": drawn.map(({ series }) => series.statistic.definition).join("; ") }, name),
       curveChart({
-        label: `${name} by ${turns ? "wavelength" : "pair"} of ${titled(head)} ${place()}: ${inWords(drawn, x, turns ? "tokens" : "")}`,
+        label: `${name} by ${turns ? "wavelength" : "pair"} of ${titled(head)} ${whichCheckpoint()}: ${inWords(drawn, x, turns ? "tokens" : "")}`,
         x: { kind: turns ? "log" : "linear", domain },
         y: profileAxis(drawn),
         xTitle: turns ? "wavelength, tokens" : "pair",
@@ -212,8 +212,8 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
     });
     const where = context !== null ? " Pairs right of the context turn less than once within a document." : "";
     const about = turns
-      ? `Queries and keys in each pair of dimensions that RoPE turns, ${place()}, by wavelength: the tokens of a whole turn.${where}`
-      : `Queries and keys in each pair of dimensions ${place()}. This layer has no RoPE: its pairs do not turn.`;
+      ? `Queries and keys in each pair of dimensions that RoPE turns, ${whichCheckpoint()}, by wavelength: the tokens of a whole turn.${where}`
+      : `Queries and keys in each pair of dimensions ${whichCheckpoint()}. This layer has no RoPE: its pairs do not turn.`;
     const sides = ["queries", "keys"].map((side) =>
       h("span", { class: "named" }, h("i", { class: side === "keys" ? "square keys" : "dot queries" }), side),
     );

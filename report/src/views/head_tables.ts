@@ -15,14 +15,14 @@ import { shownColumns } from "./table_rows";
 /** The class of a head at each checkpoint, as buttons that lead there. */
 export function classHistory({ run, store }: Context, head: Head): HTMLElement {
   const steps = run.checkpoints.map((c) => {
-    const place = run.measured(c.index, head.index) ? run.classOf(c.index, head.index) : -1;
-    const text = `${c.label}: ${place < 0 ? "no class" : CLASSES[place]}`;
+    const classIndex = run.measured(c.index, head.index) ? run.classOf(c.index, head.index) : -1;
+    const text = `${c.label}: ${classIndex < 0 ? "no class" : CLASSES[classIndex]}`;
     const made = button("", () => store.update({ at: c.index }), {
-      class: `history-step${c.index === store.state.at ? " now" : ""}${place < 0 ? " none" : ""}${c.baseline ? " baseline" : ""}`,
+      class: `history-step${c.index === store.state.at ? " now" : ""}${classIndex < 0 ? " none" : ""}${c.baseline ? " baseline" : ""}`,
       "data-key": `step ${c.index}`,
       "aria-label": text,
       title: text,
-      style: place < 0 ? "" : `--c:var(--class-${place})`,
+      style: classIndex < 0 ? "" : `--c:var(--class-${classIndex})`,
     });
     return h("li", {}, made);
   });

@@ -1,6 +1,6 @@
 import { timeChart } from "../charts/time_chart";
 import { unmoved, type Context, type Part } from "../context";
-import type { Leaf, Reading } from "../data/blob";
+import type { Leaf, StatisticView } from "../data/blob";
 import { CLASSES } from "../data/classes";
 import type { Checkpoint } from "../data/run";
 import { means } from "../data/summary";
@@ -66,7 +66,7 @@ export function overview(context: Context): Part {
       first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: `, number(from(first), text(leaf(first)))) : null,
     );
   };
-  const look = ({ hue }: Reading) => (hue === "both" ? "variance" : hue);
+  const look = ({ hue }: StatisticView) => (hue === "both" ? "variance" : hue);
   const tiles = h(
     "div",
     { class: "tiles" },

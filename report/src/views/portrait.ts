@@ -1,5 +1,5 @@
 import { axes, frame, SIZE, type Axes } from "../charts/portrait_frame";
-import { placeZones } from "../charts/zones";
+import { positionZones } from "../charts/zones";
 import type { Context, Part } from "../context";
 import { coloring, type Coloring } from "../data/coloring";
 import { quantities, quantity } from "../data/quantities";
@@ -20,7 +20,7 @@ import { rangeForm } from "./range_form";
 export function portrait(context: Context): Part {
   const { run, store } = context;
   const trailLayers = portraitTrails(context, breaks, target);
-  const points = portraitPoints(context, target, () => placeZones(drawn, now, points.places));
+  const points = portraitPoints(context, target, () => positionZones(drawn, now, points.positions));
   let now = wantedAxes(context);
   let drawn = frame(now, run.low, run.high);
   const plot = s(
@@ -34,7 +34,7 @@ export function portrait(context: Context): Part {
     return { x: now.toX(now.x.value(checkpoint, head)), y: now.toY(now.y.value(checkpoint, head)) };
   }
 
-  brush(context, plot, points.places);
+  brush(context, plot, points.positions);
   describeUnderPointer(context, plot);
 
   /** Whether what is drawn of a head hangs on an axis that is not that of the checkpoint before. */

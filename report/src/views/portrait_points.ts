@@ -24,18 +24,18 @@ export function portraitPoints(
     s("path", { class: "point", d: head.rope === false ? DIAMOND : CIRCLE, "data-head": head.index }),
   );
   // Where each head stands on the screen now; NaN: nowhere.
-  const places: Spot[] = run.heads.map(() => ({ x: NaN, y: NaN }));
+  const positions: Spot[] = run.heads.map(() => ({ x: NaN, y: NaN }));
   let frameId = 0;
   let shown = -1;
 
-  function place(): void {
+  function moveMarks(): void {
     points.forEach((point, i) => {
-      const { x, y } = places[i];
+      const { x, y } = positions[i];
       const gone = Number.isNaN(x) || Number.isNaN(y);
       point.setAttribute("transform", gone ? "translate(-99 -99)" : `translate(${px(x)} ${px(y)})`);
     });
     const focus = store.state.focus;
-    const at = focus === null ? undefined : places[focus];
+    const at = focus === null ? undefined : positions[focus];
     ring.setAttribute("visibility", at && !Number.isNaN(at.x + at.y) ? "visible" : "hidden");
     if (at && !Number.isNaN(at.x + at.y)) ring.setAttribute("transform", `translate(${px(at.x)} ${px(at.y)})`);
   }
@@ -43,7 +43,7 @@ export function portraitPoints(
   function move(): void {
     cancelAnimationFrame(frameId);
     const { at } = store.state;
-    const from = places.map((p) => ({ ...p }));
+    const from = positions.map((p) => ({ ...p }));
     const to = run.heads.map((head) => target(head.index, at));
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const begin = performance.now();
@@ -52,12 +52,12 @@ export function portraitPoints(
     const step = (time: number) => {
       const part = glide ? Math.min((time - begin) / GLIDE_MS, 1) : 1;
       const eased = part * part * (3 - 2 * part);
-      for (let i = 0; i < places.length; ++i) {
+      for (let i = 0; i < positions.length; ++i) {
         const start = Number.isNaN(from[i].x) ? to[i] : from[i];
-        places[i].x = start.x + (to[i].x - start.x) * eased;
-        places[i].y = start.y + (to[i].y - start.y) * eased;
+        positions[i].x = start.x + (to[i].x - start.x) * eased;
+        positions[i].y = start.y + (to[i].y - start.y) * eased;
       }
-      place();
+      moveMarks();
       if (part < 1) frameId = requestAnimationFrame(step);
       else arrived();
     };
@@ -66,10 +66,10 @@ export function portraitPoints(
 
   return {
     elements: [s("g", {}, ...points), ring],
-    places,
+    positions,
     each: (show: (point: SVGPathElement, head: number) => void) => points.forEach(show),
     /** On other axes, where a head stood before means nothing. */
     forget: () => void (shown = -1),
-    render: () => (shown !== store.state.at ? move() : place()),
+    render: () => (shown !== store.state.at ? move() : moveMarks()),
   };
 }

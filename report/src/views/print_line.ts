@@ -14,7 +14,7 @@ export function printLine({ run, store }: Context): Part {
       const start = initialState(run);
       const here = run.checkpoints[state.at];
       const [low, high] = state.layers;
-      const left = [...state.classes].sort((a, b) => a - b).map((place) => CLASSES[place]);
+      const left = [...state.classes].sort((a, b) => a - b).map((classIndex) => CLASSES[classIndex]);
       const controlled = ["explore", "flow", "table"].includes(state.view);
       const every = state.view === "table" && state.everyCheckpoint;
       const parts = [

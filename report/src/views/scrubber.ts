@@ -70,17 +70,17 @@ export function scrubber({ run, store }: Context): Part {
   function go(to: number): void {
     stop();
     current = Math.min(Math.max(to, 0), steps.length - 1);
-    slider.value = String(layout!.places[current]);
+    slider.value = String(layout!.positions[current]);
     store.update({ at: steps[current].index });
   }
 
   /** To the nearest checkpoint; what moves the slider without a pointer gets at least to the next one. */
   function slide(): void {
-    const { places } = layout!;
+    const { positions } = layout!;
     const value = Number(slider.value);
-    const far = (i: number) => Math.abs(places[i] - value);
-    const nearest = places.reduce((best, _, i) => (far(i) < far(best) ? i : best), 0);
-    go(nearest === current && !pressed ? current + Math.sign(value - places[current]) : nearest);
+    const far = (i: number) => Math.abs(positions[i] - value);
+    const nearest = positions.reduce((best, _, i) => (far(i) < far(best) ? i : best), 0);
+    go(nearest === current && !pressed ? current + Math.sign(value - positions[current]) : nearest);
   }
 
   /** Keys move by checkpoints, however far apart these are. */
@@ -108,7 +108,7 @@ export function scrubber({ run, store }: Context): Part {
     if (drawn === axis) return;
     drawn = axis;
     layout = timeLayout(run, axis);
-    slider.max = String(layout.places[steps.length - 1]);
+    slider.max = String(layout.positions[steps.length - 1]);
     slider.step = axis === "labels" ? "1" : "any";
     scale.show(layout);
   }
@@ -135,7 +135,7 @@ export function scrubber({ run, store }: Context): Part {
       layOut();
       chooser.input.value = store.state.axis;
       if (!here.baseline) current = here.step;
-      slider.value = String(layout!.places[current]);
+      slider.value = String(layout!.positions[current]);
       element.classList.toggle("at-baseline", here.baseline);
       label.textContent = here.label;
       label.title = here.label;

@@ -33,7 +33,7 @@ export const across = (drawn: Drawn[]) => drawn.flatMap(({ at }) => at.flatMap((
 /** Series of the open head at the checkpoint in view: their numbers, where these are from, and how they read. */
 export function seriesInView({ run, store }: Context) {
   const here = () => run.checkpoints[store.state.at].label;
-  const place = () => `at ${here()}`;
+  const whichCheckpoint = () => `at ${here()}`;
 
   function gather(head: Head, wanted: Series[], look: (series: Series, i: number) => string): Drawn[] {
     return wanted
@@ -88,5 +88,5 @@ export function seriesInView({ run, store }: Context) {
     return parts.length ? parts.join(", ") : "not measured";
   }
 
-  return { here, place, gather, curvesNow, pointFrom, from, textOf, named, xNumber, inWords };
+  return { here, whichCheckpoint, gather, curvesNow, pointFrom, from, textOf, named, xNumber, inWords };
 }

@@ -20,7 +20,7 @@ export function siblings(context: Context, head: Head): HTMLElement | null {
   const group = run.siblings(head);
   if (group.length < 2) return null;
   const tiles = group.map((other) => {
-    const place = run.classOf(store.state.at, other.index);
+    const classIndex = run.classOf(store.state.at, other.index);
     const tile = h(
       "button",
       {
@@ -31,7 +31,7 @@ export function siblings(context: Context, head: Head): HTMLElement | null {
         onclick: () => store.update({ focus: other.index }),
       },
       h("span", { class: "sibling-name" }, `head ${other.q_head}`),
-      classTag(place),
+      classTag(classIndex),
       decoration(trajectory(context, other, 240, 130, true)),
       h(
         "span",

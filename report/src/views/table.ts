@@ -88,7 +88,7 @@ export function table({ run, store }: Context): Part {
   };
   const previous = button("← Previous", turn(-1));
   const next = button("Next →", turn(1));
-  const place = h("span", { class: "muted" });
+  const pageText = h("span", { class: "muted" });
 
   function show(): void {
     const pages = Math.max(Math.ceil(rows.length / PAGE), 1);
@@ -117,7 +117,7 @@ export function table({ run, store }: Context): Part {
       return h("tr", { class: row.head === focus ? "now" : "", "data-head": run.heads[row.head].name }, ...cells);
     });
     body.replaceChildren(...made);
-    place.replaceChildren(number(ofPage("table"), `page ${page + 1} of ${pages}`));
+    pageText.replaceChildren(number(ofPage("table"), `page ${page + 1} of ${pages}`));
     previous.disabled = page === 0;
     next.disabled = page === pages - 1;
   }
@@ -142,7 +142,7 @@ export function table({ run, store }: Context): Part {
     problem,
     scroller("Heads", grid),
     cut,
-    h("div", { class: "toolbar pager" }, previous, place, next),
+    h("div", { class: "toolbar pager" }, previous, pageText, next),
   );
   const whole = () => {
     if (store.state.view === "table") show();

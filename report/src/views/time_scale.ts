@@ -19,12 +19,12 @@ export function timeScale(run: Run): { element: HTMLElement; show(layout: TimeLa
 
   /** Numbers under the slider, as many as have room. */
   function showNumbers(): void {
-    const { places, ticks } = layout!;
-    const share = linear([0, places[places.length - 1]], [0, 1]);
-    const shown = thinned(ticks, (place) => share(place) * numbers.clientWidth, LETTER);
+    const { positions, ticks } = layout!;
+    const share = linear([0, positions[positions.length - 1]], [0, 1]);
+    const shown = thinned(ticks, (position) => share(position) * numbers.clientWidth, LETTER);
     numbers.hidden = ticks.length === 0;
     numbers.replaceChildren(
-      ...shown.map(({ place, text }) => h("span", { style: `left:${px(100 * share(place))}%` }, text)),
+      ...shown.map(({ position, text }) => h("span", { style: `left:${px(100 * share(position))}%` }, text)),
     );
   }
 
@@ -58,8 +58,8 @@ export function timeScale(run: Run): { element: HTMLElement; show(layout: TimeLa
     element: scale,
     show(wanted) {
       layout = wanted;
-      const x = linear([0, layout.places[steps.length - 1]], [0, 1000]);
-      marks.setAttribute("d", steps.length < 2 ? "" : layout.places.map((place) => `M${px(x(place))} 0v1`).join(""));
+      const x = linear([0, layout.positions[steps.length - 1]], [0, 1000]);
+      marks.setAttribute("d", steps.length < 2 ? "" : layout.positions.map((position) => `M${px(x(position))} 0v1`).join(""));
       scale.title = layout.title;
       fit();
     },

@@ -23,7 +23,7 @@ template <typename... Args>
                    fmt::format(why, std::forward<Args>(args)...));
 }
 
-QueryHead head_at(const CheckpointAnalysis& checkpoint, size_t row) {
+QueryHead head_at(const CheckpointTable& checkpoint, size_t row) {
   return {static_cast<int32_t>(checkpoint.layer[row]),
           static_cast<int32_t>(checkpoint.q_head[row])};
 }
@@ -32,7 +32,7 @@ QueryHead head_at(const CheckpointAnalysis& checkpoint, size_t row) {
 // every resample has it as it is.
 class ResampledNumber {
  public:
-  ResampledNumber(const CheckpointAnalysis& checkpoint, size_t statistic, bool absolute)
+  ResampledNumber(const CheckpointTable& checkpoint, size_t statistic, bool absolute)
       : absolute_(absolute) {
     const std::vector<size_t> rows = checkpoint.head_rows();
     std::optional<Resamples> resamples;
@@ -96,23 +96,21 @@ void set_overlap(ChosenSet& set, double sum) {
   set.chance = k / (2 * static_cast<double>(set.among) - k);
 }
 
-void choose_ranked(ChosenSet& set, const CheckpointAnalysis& checkpoint, int64_t group) {
+void choose_ranked(ChosenSet& set, const CheckpointTable& checkpoint, int64_t group) {
   const SetName& name = set.name;
-  const std::vector<PlacedReading> readings = all_readings();
-  const auto reading = std::find_if(readings.begin(), readings.end(), [&](const auto& one) {
-    return one.reading->key == name.column;
-  });
-  const bool absolute = reading != readings.end() && reading->reading->absolute;
-  const size_t statistic =
-      reading != readings.end() ? reading->place : statistic_place(name.column);
+  const std::vector<IndexedView> views = all_views();
+  const auto view = std::find_if(views.begin(), views.end(),
+                                 [&](const auto& one) { return one.view->key == name.column; });
+  const bool absolute = view != views.end() && view->view->absolute;
+  const size_t statistic = view != views.end() ? view->index : statistic_index(name.column);
   const ResampledNumber numbers(checkpoint, statistic, absolute);
   const std::vector<size_t> rows = checkpoint.head_rows();
   std::vector<QueryHead> known;
-  std::vector<size_t> places;
+  std::vector<size_t> indexes;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (std::isnan(numbers.value(i))) continue;
     known.push_back(head_at(checkpoint, rows[i]));
-    places.push_back(i);
+    indexes.push_back(i);
   }
   const HeadUnits units = units_of(known, name.by_kv, group);
   set.among = static_cast<int64_t>(units.members.size());
@@ -126,7 +124,7 @@ void choose_ranked(ChosenSet& set, const CheckpointAnalysis& checkpoint, int64_t
       std::max(1.0, std::floor(name.share * static_cast<double>(set.among) + 0.5)));
   std::map<QueryHead, double> values;
   const auto choose = [&](const auto& number_of) {
-    for (size_t i = 0; i < known.size(); ++i) values[known[i]] = number_of(places[i]);
+    for (size_t i = 0; i < known.size(); ++i) values[known[i]] = number_of(indexes[i]);
     return ranked(name, units, count, values);
   };
   set.units = choose([&](size_t head) { return numbers.value(head); });
@@ -139,9 +137,9 @@ void choose_ranked(ChosenSet& set, const CheckpointAnalysis& checkpoint, int64_t
   set_overlap(set, sum);
 }
 
-void choose_class(ChosenSet& set, const CheckpointAnalysis& checkpoint) {
-  const ResampledNumber r_q(checkpoint, statistic_place("r_q"), false);
-  const ResampledNumber r_k(checkpoint, statistic_place("r_k"), false);
+void choose_class(ChosenSet& set, const CheckpointTable& checkpoint) {
+  const ResampledNumber r_q(checkpoint, statistic_index("r_q"), false);
+  const ResampledNumber r_k(checkpoint, statistic_index("r_k"), false);
   const std::vector<size_t> rows = checkpoint.head_rows();
   const auto choose = [&](const auto& number_of) {
     Chosen chosen;
@@ -194,14 +192,14 @@ void choose_listed(ChosenSet& set, const std::vector<QueryHead>& heads) {
 
 }  // namespace
 
-std::vector<QueryHead> heads_of(const CheckpointAnalysis& checkpoint) {
+std::vector<QueryHead> heads_of(const CheckpointTable& checkpoint) {
   std::vector<QueryHead> heads;
   for (const size_t row : checkpoint.head_rows()) heads.push_back(head_at(checkpoint, row));
   std::sort(heads.begin(), heads.end());
   return heads;
 }
 
-ChosenSet choose_set(const SetName& name, const CheckpointAnalysis& checkpoint) {
+ChosenSet choose_set(const SetName& name, const CheckpointTable& checkpoint) {
   ChosenSet set;
   set.name = name;
   const std::vector<QueryHead> heads = heads_of(checkpoint);

@@ -6,7 +6,7 @@
 
 #include "ropewalk/analysis/ablation/head_units.h"
 #include "ropewalk/analysis/ablation/set_name.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -26,10 +26,10 @@ struct ChosenSet {
 };
 
 // The heads of a checkpoint, as it was analysed: with replicates.
-std::vector<QueryHead> heads_of(const CheckpointAnalysis& checkpoint);
+std::vector<QueryHead> heads_of(const CheckpointTable& checkpoint);
 
 // Throws UsageError about the field `heads` where a head or layer is not there, or no head is
 // chosen. Missing numbers are not ranked; equal ones rank by layer and head.
-ChosenSet choose_set(const SetName& name, const CheckpointAnalysis& checkpoint);
+ChosenSet choose_set(const SetName& name, const CheckpointTable& checkpoint);
 
 }  // namespace ropewalk

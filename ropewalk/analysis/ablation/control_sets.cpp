@@ -25,7 +25,7 @@ std::mt19937_64 generator_of(const ChosenSet& set) {
 }
 
 // How many are drawn in a layer, and how many more in any of a few together.
-struct Quota {
+struct LayerQuota {
   std::vector<int64_t> layers;
   size_t units = 0;
 };
@@ -46,12 +46,12 @@ std::vector<int64_t> nearest_with_room(int64_t layer, const std::map<int64_t, si
 }
 
 // What is drawn where; none where it cannot be.
-std::vector<Quota> quotas(const ChosenSet& set, const ByLayer& others,
-                          const std::set<int64_t>& nope, ControlSets& controls) {
+std::vector<LayerQuota> quotas(const ChosenSet& set, const ByLayer& others,
+                               const std::set<int64_t>& nope, ControlSets& controls) {
   std::map<int64_t, size_t> wanted, room;
   for (const QueryHead& unit : set.units) ++wanted[unit.layer];
   for (const auto& [layer, units] : others) room[layer] = units.size();
-  std::vector<Quota> made;
+  std::vector<LayerQuota> made;
   std::map<int64_t, size_t> lacking;
   for (const auto& [layer, count] : wanted) {
     const size_t here = std::min(count, room[layer]);
@@ -81,16 +81,16 @@ std::vector<Quota> quotas(const ChosenSet& set, const ByLayer& others,
 // Takes one of the units at random, and out of the list.
 QueryHead take_one(std::vector<QueryHead>& units, std::mt19937_64& random) {
   // The high half of a product, as in resampling.cpp: the same with every standard library.
-  const auto place = static_cast<size_t>(((random() >> 32) * units.size()) >> 32);
-  const QueryHead taken = units[place];
-  units.erase(units.begin() + static_cast<std::ptrdiff_t>(place));
+  const auto index = static_cast<size_t>(((random() >> 32) * units.size()) >> 32);
+  const QueryHead taken = units[index];
+  units.erase(units.begin() + static_cast<std::ptrdiff_t>(index));
   return taken;
 }
 
-std::vector<QueryHead> draw(const std::vector<Quota>& plan, ByLayer others,
+std::vector<QueryHead> draw(const std::vector<LayerQuota>& plan, ByLayer others,
                             std::mt19937_64& random) {
   std::vector<QueryHead> drawn;
-  for (const Quota& quota : plan) {
+  for (const LayerQuota& quota : plan) {
     for (size_t i = 0; i < quota.units; ++i) {
       std::vector<QueryHead> open;
       for (const int64_t layer : quota.layers) {
@@ -119,7 +119,7 @@ ControlSets draw_controls(const ChosenSet& set, const std::vector<QueryHead>& he
       others[unit.layer].push_back(unit);
     }
   }
-  const std::vector<Quota> plan = quotas(set, others, nope, controls);
+  const std::vector<LayerQuota> plan = quotas(set, others, nope, controls);
   if (plan.empty()) return controls;
   if (static_cast<double>(controls.moved) > kMostMoved * static_cast<double>(set.units.size())) {
     controls.why_none = "controls_moved";

@@ -21,18 +21,19 @@ double total(const std::vector<double>& sums) {
 }
 
 // Some bins of all documents.
-class Span {
+class BinRange {
  public:
-  Span(const LossDocuments& documents, int64_t first, int64_t last)
+  BinRange(const LossDocuments& documents, int64_t first, int64_t last)
       : documents_(documents), first_(first), last_(last) {
-    for (const int64_t group : documents.groups) place_.try_emplace(group, place_.size());
-    tokens_.assign(place_.size(), 0);
+    for (const int64_t group : documents.groups)
+      index_of_group_.try_emplace(group, index_of_group_.size());
+    tokens_.assign(index_of_group_.size(), 0);
     for (size_t i = 0; i < documents.groups.size(); ++i) {
       // The last token predicts nothing that is there.
       const int64_t end = std::max<int64_t>(documents.tokens[i] - 1, 0);
       const int64_t predictions =
           std::max<int64_t>(0, std::min(end, bin_begin(last)) - bin_begin(first));
-      tokens_[place_.at(documents.groups[i])] += static_cast<double>(predictions);
+      tokens_[index_of_group_.at(documents.groups[i])] += static_cast<double>(predictions);
       count_ += predictions;
     }
   }
@@ -41,9 +42,9 @@ class Span {
   std::vector<double> sums(const at::Tensor& values) const {
     const at::Tensor rows = values.slice(1, first_, last_).sum(1).contiguous();
     const double* data = rows.const_data_ptr<double>();
-    std::vector<double> found(place_.size(), 0);
+    std::vector<double> found(index_of_group_.size(), 0);
     for (size_t i = 0; i < documents_.groups.size(); ++i) {
-      found[place_.at(documents_.groups[i])] += data[i];
+      found[index_of_group_.at(documents_.groups[i])] += data[i];
     }
     return found;
   }
@@ -75,7 +76,7 @@ class Span {
   const LossDocuments& documents_;
   int64_t first_, last_;
   int64_t count_ = 0;
-  std::map<int64_t, size_t> place_;  // of a group
+  std::map<int64_t, size_t> index_of_group_;  // of a group
   std::vector<double> tokens_;
 };
 
@@ -102,7 +103,7 @@ void add_controls(EditEffect& effect, const std::vector<double>& controls) {
 }
 
 // The change by the edit over that by removal, with the error of leaving out each group.
-void add_ratio(EditEffect& effect, const Span& span, const std::vector<double>& changes,
+void add_ratio(EditEffect& effect, const BinRange& span, const std::vector<double>& changes,
                const std::vector<double>& removals) {
   effect.removal = span.mean(removals);
   effect.removal_se = span.error(removals);
@@ -118,7 +119,7 @@ void add_ratio(EditEffect& effect, const Span& span, const std::vector<double>& 
 }
 
 // The same ratio of the control sets: of all of them together, and how far single ones lie apart.
-void add_ratios_of_controls(EditEffect& effect, const Span& span,
+void add_ratios_of_controls(EditEffect& effect, const BinRange& span,
                             const std::vector<std::vector<double>>& changes,
                             const std::vector<std::vector<double>>& removals) {
   double change = 0, removal = 0;
@@ -134,7 +135,7 @@ void add_ratios_of_controls(EditEffect& effect, const Span& span,
   if (removal > 0) effect.of_removal_control = change / removal;
 }
 
-EditEffect change_of(const Span& span, const EditSums& unedited, const EditSums& edited) {
+EditEffect change_of(const BinRange& span, const EditSums& unedited, const EditSums& edited) {
   EditEffect effect;
   effect.tokens = span.token_count();
   effect.groups = static_cast<int64_t>(span.groups());
@@ -148,7 +149,7 @@ EditEffect change_of(const Span& span, const EditSums& unedited, const EditSums&
   return effect;
 }
 
-EditEffect effect_of(const Span& span, const EditSums& unedited, const EditCase& edited) {
+EditEffect effect_of(const BinRange& span, const EditSums& unedited, const EditComparison& edited) {
   EditEffect effect = change_of(span, unedited, edited.edited);
   const auto changes = [&](const EditSums& sums) { return span.sums(sums.loss - unedited.loss); };
   std::vector<double> controls;
@@ -170,11 +171,11 @@ EditEffect effect_of(const Span& span, const EditSums& unedited, const EditCase&
 }  // namespace
 
 std::vector<EditEffect> measure_effect(const LossDocuments& documents, const EditSums& unedited,
-                                       const EditCase& edited) {
+                                       const EditComparison& edited) {
   const int64_t bins = unedited.loss.size(1);
   std::vector<EditEffect> effects{effect_of({documents, 0, bins}, unedited, edited)};
   for (int64_t bin = 0; bin < bins; ++bin) {
-    const Span span(documents, bin, bin + 1);
+    const BinRange span(documents, bin, bin + 1);
     if (span.token_count() == 0) continue;
     effects.push_back(effect_of(span, unedited, edited));
     effects.back().begin = bin_begin(bin);

@@ -31,7 +31,7 @@ struct EditSums {
 };
 
 // A set of heads under one edit, and beside it what it is held against.
-struct EditCase {
+struct EditComparison {
   EditSums edited;
   EditSums removed;  // with the outputs of these heads replaced by their means; may be unknown
   std::vector<EditSums> controls;          // the same edit of each control set
@@ -70,7 +70,7 @@ struct EditEffect {
 
 // Of all positions first, then of each bin that the documents reach.
 std::vector<EditEffect> measure_effect(const LossDocuments& documents, const EditSums& unedited,
-                                       const EditCase& edited);
+                                       const EditComparison& edited);
 
 // What one set of heads changes, over all positions: dloss and kl, with their errors alone.
 EditEffect measure_change(const LossDocuments& documents, const EditSums& unedited,

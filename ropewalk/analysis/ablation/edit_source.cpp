@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/analysis/cases/turning.h"
+#include "ropewalk/analysis/replicates/turning.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/attention/biased_attention.h"
 #include "ropewalk/model/tap.h"
@@ -15,7 +15,7 @@ namespace {
 bool holds_sums(const CaptureMoments& capture) {
   return !capture.sampled() &&
          std::any_of(capture.accumulated.begin(), capture.accumulated.end(),
-                     [](const Accumulated& kept) { return kept.accumulator == &pre_rope(); });
+                     [](const AccumulatedFields& kept) { return kept.accumulator == &pre_rope(); });
 }
 
 std::unique_ptr<KeptParts> open_sums(const AnalyzedCapture& capture) {
@@ -77,10 +77,10 @@ Edit EditSource::make(const EditName& edit, const HeadSet& heads, int64_t tokens
       made.what = ScoreEdit(Window{static_cast<int64_t>(edit.number)});
       return made;
     case EditName::Kind::still:
-      made.what = VectorEdit(Still{edit.number});
+      made.what = VectorEdit(StillPairs{edit.number});
       return made;
     case EditName::Kind::zero_band:
-      made.what = VectorEdit(ZeroBand{edit.number});
+      made.what = VectorEdit(ZeroedPairs{edit.number});
       return made;
     case EditName::Kind::flatten:
       made.what = VectorEdit(flatten(edit, heads));
@@ -118,8 +118,8 @@ EditSource::Stream EditSource::stream(StreamKind kind, const LayerHead& head) co
 }
 
 at::Tensor EditSource::centre(StreamKind kind, const LayerHead& head) const {
-  const auto sums =
-      std::any_cast<std::shared_ptr<const PreRopeCases>>(sums_->part(kind, row_of(kind, head)));
+  const auto sums = std::any_cast<std::shared_ptr<const PreRopeReplicates>>(
+      sums_->part(kind, row_of(kind, head)));
   const at::Tensor mean = sums->centre().select(0, 0);
   if (!mean.isfinite().all().item<bool>()) {
     throw InputError(
@@ -189,8 +189,8 @@ DistanceBias EditSource::distance(const EditName& edit, const HeadSet& heads,
   return bias;
 }
 
-Flatten EditSource::flatten(const EditName& edit, const HeadSet& heads) const {
-  Flatten flat;
+FlattenedDrift EditSource::flatten(const EditName& edit, const HeadSet& heads) const {
+  FlattenedDrift flat;
   flat.mean_position = capture_.counts.joined().position_mean[0];
   for_each_head(heads, [&](const LayerHead& head) {
     const auto slope = [&](StreamKind kind, const LayerHead& one) {
@@ -204,8 +204,8 @@ Flatten EditSource::flatten(const EditName& edit, const HeadSet& heads) const {
 }
 
 // The drift axis (drift_axis.h): which way queries and keys together move with position.
-Axis EditSource::axis(const HeadSet& heads) const {
-  Axis made;
+RemovedAxis EditSource::axis(const HeadSet& heads) const {
+  RemovedAxis made;
   for_each_head(heads, [&](const LayerHead& head) {
     const Stream q = stream(StreamKind::query, head);
     const Stream k = stream(StreamKind::key, kv_head(head));

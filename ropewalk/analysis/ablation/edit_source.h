@@ -6,8 +6,8 @@
 
 #include "ropewalk/analysis/ablation/edit_name.h"
 #include "ropewalk/analysis/analyze/capture_facts.h"
-#include "ropewalk/analysis/cases/kept_parts.h"
-#include "ropewalk/analysis/cases/rope_source.h"
+#include "ropewalk/analysis/replicates/kept_parts.h"
+#include "ropewalk/analysis/replicates/rope_source.h"
 #include "ropewalk/model/config/described_rope.h"
 #include "ropewalk/model/edit.h"
 
@@ -47,8 +47,8 @@ class EditSource {
   const RopeLayer& layer(int64_t layer, int64_t tokens) const;
   at::Tensor turning_logits(const LayerHead& head, int64_t tokens) const;
   DistanceBias distance(const EditName& edit, const HeadSet& heads, int64_t tokens) const;
-  Flatten flatten(const EditName& edit, const HeadSet& heads) const;
-  Axis axis(const HeadSet& heads) const;
+  FlattenedDrift flatten(const EditName& edit, const HeadSet& heads) const;
+  RemovedAxis axis(const HeadSet& heads) const;
 
   const CaptureMoments& capture_;
   const CaptureFacts& facts_;

@@ -57,7 +57,7 @@ std::string effect_names() {
          names(kRemovalColumns);
 }
 
-std::string effect_values(const Ablation& ablation, const Ablation::Case& one,
+std::string effect_values(const Ablation& ablation, const Ablation::EditedSet& one,
                           const EditEffect& effect) {
   const ControlSets& controls = ablation.sets[one.set].controls;
   const std::string real = effect.real ? (*effect.real ? "1" : "0") : "";
@@ -68,7 +68,7 @@ std::string effect_values(const Ablation& ablation, const Ablation::Case& one,
 // The columns that every table begins with: whose row it is.
 constexpr const char* kWhose = "model,checkpoint,phase,order,set,edit";
 
-std::string whose(const Ablation& ablation, const Ablation::Case& one) {
+std::string whose(const Ablation& ablation, const Ablation::EditedSet& one) {
   return fmt::format("{},{},{},{},{},{}", csv_name(ablation.model), csv_name(ablation.label),
                      csv_name(ablation.phase), ablation.order,
                      csv_name(ablation.sets[one.set].chosen.name.text), csv_name(one.edit.text));
@@ -77,25 +77,25 @@ std::string whose(const Ablation& ablation, const Ablation::Case& one) {
 }  // namespace
 
 void add_effects(Ablation& ablation) {
-  for (Ablation::Case& one : ablation.cases) {
+  for (Ablation::EditedSet& one : ablation.cases) {
     one.effects = measure_effect(ablation.documents, ablation.unedited, one.sums);
   }
-  for (const Ablation::Case& first : ablation.cases) {
+  for (const Ablation::EditedSet& first : ablation.cases) {
     if (first.set != 0) continue;
-    std::vector<Ablation::Case*> same;
-    for (Ablation::Case& one : ablation.cases) {
+    std::vector<Ablation::EditedSet*> same;
+    for (Ablation::EditedSet& one : ablation.cases) {
       if (one.edit.text == first.edit.text) same.push_back(&one);
     }
     for (size_t i = 0; i < first.effects.size(); ++i) {
       std::vector<double> p_values;
-      for (const Ablation::Case* one : same) p_values.push_back(one->effects[i].p_t);
+      for (const Ablation::EditedSet* one : same) p_values.push_back(one->effects[i].p_t);
       const std::vector<double> rates = false_discovery_rates(p_values);
       for (size_t j = 0; j < same.size(); ++j) same[j]->effects[i].q = rates[j];
     }
   }
 }
 
-std::string effect_flags(const Ablation& ablation, const Ablation::Case& one,
+std::string effect_flags(const Ablation& ablation, const Ablation::EditedSet& one,
                          const EditEffect& effect) {
   const Ablation::Set& set = ablation.sets[one.set];
   std::string flags;
@@ -114,7 +114,7 @@ std::string format_ablate_table(const std::vector<Ablation>& checkpoints) {
   std::string text = kWhose + std::string(",heads") + effect_names() +
                      ",overlap,overlap_chance,documents,tokens,flag\n";
   for (const Ablation& ablation : checkpoints) {
-    for (const Ablation::Case& one : ablation.cases) {
+    for (const Ablation::EditedSet& one : ablation.cases) {
       const ChosenSet& set = ablation.sets[one.set].chosen;
       const EditEffect& effect = one.effects.front();
       text += fmt::format("{},{}{},{},{},{},{},{}\n", whose(ablation, one), count_heads(set.heads),
@@ -130,7 +130,7 @@ std::string format_ablate_positions(const std::vector<Ablation>& checkpoints) {
   std::string text =
       kWhose + std::string(",position,position_end") + effect_names() + ",tokens,flag\n";
   for (const Ablation& ablation : checkpoints) {
-    for (const Ablation::Case& one : ablation.cases) {
+    for (const Ablation::EditedSet& one : ablation.cases) {
       for (size_t i = 1; i < one.effects.size(); ++i) {
         const EditEffect& effect = one.effects[i];
         text += fmt::format("{},{},{}{},{},{}\n", whose(ablation, one), effect.begin, effect.end,
@@ -153,7 +153,7 @@ std::string format_ablate_documents(const std::vector<Ablation>& checkpoints) {
       const double sum = sums[static_cast<int64_t>(document)].sum().item<double>();
       return tokens > 0 ? sum / static_cast<double>(tokens) : kUnknown;
     };
-    for (const Ablation::Case& one : ablation.cases) {
+    for (const Ablation::EditedSet& one : ablation.cases) {
       const EditSums& edited = one.sums.edited;
       for (size_t i = 0; i < ablation.records.size(); ++i) {
         const double before = per_token(ablation.unedited.loss, i);
@@ -171,7 +171,7 @@ std::string format_ablate_documents(const std::vector<Ablation>& checkpoints) {
 std::string format_ablate_controls(const std::vector<Ablation>& checkpoints) {
   std::string text = kWhose + std::string(",draw,heads,dloss,dloss_se,kl,kl_se,removal,members\n");
   for (const Ablation& ablation : checkpoints) {
-    for (const Ablation::Case& one : ablation.cases) {
+    for (const Ablation::EditedSet& one : ablation.cases) {
       const auto row = [&](const std::string& control, const HeadSet& heads, const EditSums& edited,
                            const EditSums* removed) {
         const EditEffect effect = measure_change(ablation.documents, ablation.unedited, edited);

@@ -22,10 +22,10 @@ struct Ablation {
     ChosenSet chosen;
     ControlSets controls;
   };
-  struct Case {
+  struct EditedSet {
     size_t set = 0;
     EditName edit;
-    EditCase sums;
+    EditComparison sums;
     std::vector<EditEffect> effects;  // of all positions first: add_effects() fills them
   };
 
@@ -38,14 +38,14 @@ struct Ablation {
   LossDocuments documents;
   EditSums unedited;
   std::vector<Set> sets;
-  std::vector<Case> cases;  // sets in order, the edits of each
+  std::vector<EditedSet> cases;  // sets in order, the edits of each
 };
 
 // Computes what is said of every case, with false discovery rates over the sets of each edit.
 void add_effects(Ablation& ablation);
 
 // Names joined by ';': what a row's reader must know of it.
-std::string effect_flags(const Ablation& ablation, const Ablation::Case& one,
+std::string effect_flags(const Ablation& ablation, const Ablation::EditedSet& one,
                          const EditEffect& effect);
 
 // The texts of the tables (docs/formats.md): one row per set and edit, the same by bins of

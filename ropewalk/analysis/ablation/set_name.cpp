@@ -58,9 +58,9 @@ void read_class(SetName& name, const std::string& class_text) {
 
 void read_column(SetName& name, const std::string& column) {
   std::vector<std::string_view> known;
-  for (const PlacedReading& one : all_readings()) {
-    if (!one.reading->key.empty()) known.push_back(one.reading->key);
-    if (one.statistic->key == column || one.reading->key == column) {
+  for (const IndexedView& one : all_views()) {
+    if (!one.view->key.empty()) known.push_back(one.view->key);
+    if (one.statistic->key == column || one.view->key == column) {
       name.column = column;
       return;
     }

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "ropewalk/analysis/analyze/capture_facts.h"
-#include "ropewalk/analysis/cases/kept_parts.h"
-#include "ropewalk/analysis/cases/rope_source.h"
 #include "ropewalk/analysis/math/tensor_rows.h"
+#include "ropewalk/analysis/replicates/kept_parts.h"
+#include "ropewalk/analysis/replicates/rope_source.h"
 #include "ropewalk/analysis/table/loss_table.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
@@ -50,14 +50,14 @@ bool lacks_default(const CaptureMoments& moments) {
   return std::any_of(accumulators().begin(), accumulators().end(), [&](const Accumulator* one) {
     const bool there =
         std::any_of(moments.accumulated.begin(), moments.accumulated.end(),
-                    [&](const Accumulated& kept) { return kept.accumulator == one; });
+                    [&](const AccumulatedFields& kept) { return kept.accumulator == one; });
     return !there && !one->fields(shape).empty();
   });
 }
 
 }  // namespace
 
-std::vector<int64_t> filled_blocks(const CaptureMoments& moments) {
+std::vector<int64_t> nonempty_blocks(const CaptureMoments& moments) {
   std::vector<int64_t> blocks;
   if (!moments.streams(StreamKind::query).blocks.mean.defined()) return blocks;
   for (int64_t b = 0; b < moments.blocks(); ++b) {
@@ -105,8 +105,8 @@ StreamInput stream_of(const StreamSet& set, int64_t stream, const BlockCounts& c
   return input;
 }
 
-CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
-                                   const std::string& source, int64_t memory) {
+CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t components,
+                                const std::string& source, int64_t memory) {
   const CaptureFacts facts = capture_facts(moments.info, source);
   const StreamSet queries = moments.streams(StreamKind::query);
   const StreamSet keys = moments.streams(StreamKind::key);
@@ -116,7 +116,7 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
         "numbers have no standard errors; capture it again to have them",
         source);
   }
-  const std::vector<int64_t> blocks = filled_blocks(moments);
+  const std::vector<int64_t> blocks = nonempty_blocks(moments);
   if (!facts.shard.empty() && !blocks.empty()) {
     log::warning(
         "{}: is shard {}: its documents fill {} of {} blocks, so that errors have {} degrees of "
@@ -124,7 +124,7 @@ CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t compon
         source, facts.shard, blocks.size(), moments.blocks(), blocks.size() - 1,
         moments.blocks() - 1);
   }
-  CheckpointAnalysis analysis = begin_checkpoint(facts);
+  CheckpointTable analysis = begin_checkpoint(facts);
   analysis.blocks = moments.blocks();
   for (const DocumentRecord& document : moments.documents) {
     analysis.documents.emplace_back(document.index, document.prefix_digest);

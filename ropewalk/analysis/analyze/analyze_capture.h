@@ -1,8 +1,8 @@
 #pragma once
 
 #include "ropewalk/analysis/analyze/analyze_streams.h"
-#include "ropewalk/analysis/cases/head_cases.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/moments/files/moments_file.h"
 
 namespace ropewalk {
@@ -10,11 +10,11 @@ namespace ropewalk {
 // Every query head of a capture, `components` components each, spread over all cores, or over as
 // many as have enough of `memory` (analyze_streams.h). `source` names the file in the InputError of
 // a head without its keys.
-CheckpointAnalysis analyze_capture(const CaptureMoments& moments, int64_t components,
-                                   const std::string& source, int64_t memory = kAnyMemory);
+CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t components,
+                                const std::string& source, int64_t memory = kAnyMemory);
 
 // Blocks that hold documents; none where the file keeps no numbers of blocks.
-std::vector<int64_t> filled_blocks(const CaptureMoments& moments);
+std::vector<int64_t> nonempty_blocks(const CaptureMoments& moments);
 
 // One stream, in all and in these blocks.
 StreamInput stream_of(const StreamSet& set, int64_t row, const BlockCounts& counts,

@@ -6,8 +6,8 @@
 #include <stdexcept>
 
 #include "ropewalk/analysis/analyze/analyze_series.h"
-#include "ropewalk/analysis/cases/drift_axis.h"
 #include "ropewalk/analysis/math/jackknife.h"
+#include "ropewalk/analysis/replicates/drift_axis.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/analysis/table/qk_table.h"
 #include "ropewalk/checkpoint/weights_file.h"
@@ -16,9 +16,9 @@ namespace ropewalk {
 namespace {
 
 // Runs the computations of a head, each once, whoever shares it.
-class Computed {
+class ComputationCache {
  public:
-  explicit Computed(const HeadCases& head) : head_(head) {}
+  explicit ComputationCache(const HeadReplicates& head) : head_(head) {}
 
   // Contiguous; undefined where only a run can tell.
   const at::Tensor& of(const Statistic& statistic) {
@@ -30,18 +30,19 @@ class Computed {
   }
 
  private:
-  const HeadCases& head_;
-  at::Tensor (*last_)(const HeadCases&) = nullptr;
+  const HeadReplicates& head_;
+  at::Tensor (*last_)(const HeadReplicates&) = nullptr;
   at::Tensor values_;
 };
 
 // Values of one statistic, by case.
-class CaseValues {
+class ReplicateValues {
  public:
-  CaseValues(const Statistic& statistic, const HeadCases& head, const at::Tensor& values)
+  ReplicateValues(const Statistic& statistic, const HeadReplicates& head, const at::Tensor& values)
       : statistic_(statistic), tensor_(values), cases_(statistic.error ? head.blocks() + 1 : 1) {
     if (!tensor_.defined()) return;
-    const int64_t least = statistic.per == Per::head ? statistic.member + 1 : head.components();
+    const int64_t least =
+        statistic.per == Granularity::head ? statistic.member + 1 : head.components();
     if (tensor_.dim() != 2 || tensor_.size(0) != cases_ || tensor_.size(1) < least) {
       throw std::logic_error(wrong_shape(least));
     }
@@ -64,10 +65,10 @@ class CaseValues {
         cases_ == 1 ? "the whole sample" : "the whole sample, then each block left out";
     return fmt::format("statistic {}: compute() gave {}, expected [{}, {}{}]: one row for {}",
                        statistic_.key, format_shape(tensor_.sizes().vec()), cases_, least,
-                       statistic_.per == Per::head ? " or more" : "", rows);
+                       statistic_.per == Granularity::head ? " or more" : "", rows);
   }
   double at(int64_t row, int64_t component) const {
-    const int64_t column = statistic_.per == Per::head ? statistic_.member : component;
+    const int64_t column = statistic_.per == Granularity::head ? statistic_.member : component;
     return data_ == nullptr ? kUndefined : data_[row * tensor_.size(1) + column];
   }
 
@@ -77,7 +78,7 @@ class CaseValues {
   const double* data_ = nullptr;
 };
 
-double error_of(const Statistic& statistic, const HeadCases& head, double value,
+double error_of(const Statistic& statistic, const HeadReplicates& head, double value,
                 const std::vector<double>& replicates, const std::vector<double>& sizes) {
   if (statistic.step_error == nullptr) return jackknife_se(value, replicates, sizes);
   return std::isnan(value) ? kUndefined : statistic.step_error(head);
@@ -93,7 +94,7 @@ void repeat_last(HeadColumn& column) {
 }
 
 // PC0, and which way it lies to the drift axis.
-HeadAxis axis_of(const HeadCases& head) {
+HeadAxis axis_of(const HeadReplicates& head) {
   const at::Tensor first = head.vectors[0].select(1, 0).contiguous();
   const double* data = first.const_data_ptr<double>();
   return {{data, data + first.numel()}, drift_axis(head)[0].dot(first).item<double>()};
@@ -102,7 +103,7 @@ HeadAxis axis_of(const HeadCases& head) {
 // Adds the rows of one head to the columns of its checkpoint.
 class HeadRows {
  public:
-  HeadRows(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
+  HeadRows(CheckpointTable& checkpoint, const HeadId& id, const HeadReplicates& head,
            const std::vector<double>& sizes)
       : checkpoint_(checkpoint),
         id_(id),
@@ -115,7 +116,7 @@ class HeadRows {
         of_head_{"", sizes.size() < 2} {
     const std::vector<const Statistic*>& list = statistics();
     checkpoint.columns.resize(list.size());
-    Computed computed(head);
+    ComputationCache computed(head);
     for (const Statistic* statistic : list) {
       values_.emplace_back(*statistic, head, computed.of(*statistic));
     }
@@ -135,7 +136,7 @@ class HeadRows {
     bool no_se = false;
   };
 
-  static bool stands_still(const StreamCases& stream) {
+  static bool stands_still(const StreamReplicates& stream) {
     return !(stream.position_scatter[0].item<double>() > 0);
   }
 
@@ -173,7 +174,7 @@ class HeadRows {
     checkpoint_.q_head.push_back(id_.q_head);
     checkpoint_.pc.push_back(c);
     checkpoint_.kv_head.push_back(id_.kv_head);
-    checkpoint_.rope.push_back(id_.rope ? (*id_.rope ? 1 : 0) : CheckpointAnalysis::kUnknown);
+    checkpoint_.rope.push_back(id_.rope ? (*id_.rope ? 1 : 0) : CheckpointTable::kUnknown);
     checkpoint_.n_q.push_back(n_q_);
     checkpoint_.n_k.push_back(n_k_);
     checkpoint_.n_blocks.push_back(static_cast<int64_t>(sizes_.size()));
@@ -202,20 +203,20 @@ class HeadRows {
       lacking.no_se = true;
   }
 
-  CheckpointAnalysis& checkpoint_;
+  CheckpointTable& checkpoint_;
   const HeadId& id_;
-  const HeadCases& head_;
+  const HeadReplicates& head_;
   const std::vector<double>& sizes_;  // tokens left out with each replicate
   const bool constant_;
   const bool no_position_;
   const int64_t n_q_, n_k_;
   Flags of_head_;
-  std::vector<CaseValues> values_;  // of each statistic
+  std::vector<ReplicateValues> values_;  // of each statistic
 };
 
 }  // namespace
 
-void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
+void add_head(CheckpointTable& checkpoint, const HeadId& id, const HeadReplicates& head,
               const std::vector<double>& sizes) {
   HeadRows(checkpoint, id, head, sizes).add();
   checkpoint.axes.push_back(axis_of(head));

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/cases/head_cases.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -28,7 +28,7 @@ struct HeadId {
 //   random_weights  a baseline's
 // Those of heads.csv are a head's own: these of PC0 but `rank`, and what statistics say of a head
 // (HeadFlag).
-void add_head(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
+void add_head(CheckpointTable& checkpoint, const HeadId& id, const HeadReplicates& head,
               const std::vector<double>& sizes);
 
 }  // namespace ropewalk

@@ -6,15 +6,15 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "ropewalk/analysis/cases/rope_cases.h"
 #include "ropewalk/analysis/math/jackknife.h"
+#include "ropewalk/analysis/replicates/rope_replicates.h"
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/analysis/table/qk_table.h"
 
 namespace ropewalk {
 namespace {
 
-std::string flags_of(const HeadCases& head, size_t blocks, bool random) {
+std::string flags_of(const HeadReplicates& head, size_t blocks, bool random) {
   std::string flags;
   const auto add = [&](bool set, const char* name) {
     if (set) add_flag(flags, name);
@@ -26,7 +26,7 @@ std::string flags_of(const HeadCases& head, size_t blocks, bool random) {
   return flags;
 }
 
-// `data`: [cases, points].
+// `data`: [replicates, points].
 void add_numbers(HeadSeries& series, SeriesSums& sums, const double* data, size_t points,
                  const std::vector<double>& sizes) {
   sums.sums.resize((sizes.size() + 1) * points);
@@ -48,22 +48,22 @@ void add_numbers(HeadSeries& series, SeriesSums& sums, const double* data, size_
 
 }  // namespace
 
-void add_series(CheckpointAnalysis& checkpoint, const HeadId& id, const HeadCases& head,
+void add_series(CheckpointTable& checkpoint, const HeadId& id, const HeadReplicates& head,
                 const std::vector<double>& sizes) {
   const std::vector<const SeriesStatistic*>& list = series();
   checkpoint.series.resize(list.size());
   checkpoint.series_flag.push_back(flags_of(head, sizes.size(), checkpoint.random));
-  for (size_t place = 0; place < list.size(); ++place) {
-    HeadSeries& found = checkpoint.series[place];
+  for (size_t index = 0; index < list.size(); ++index) {
+    HeadSeries& found = checkpoint.series[index];
     if (found.begin.empty()) found.begin.push_back(0);
-    const std::vector<double> points = list[place]->points(head);
+    const std::vector<double> points = list[index]->points(head);
     found.grid.push_back(points.empty() ? HeadSeries::kNoGrid : find_grid(checkpoint, points));
     if (!points.empty()) {
-      const at::Tensor values = list[place]->compute(head).contiguous();
+      const at::Tensor values = list[index]->compute(head).contiguous();
       const auto width = static_cast<int64_t>(points.size());
       if (values.dim() != 2 || values.size(0) != head.blocks() + 1 || values.size(1) != width) {
         throw std::logic_error(fmt::format(
-            "series {}: found values [{}], expected [{}, {}]: cases by points", list[place]->key,
+            "series {}: found values [{}], expected [{}, {}]: cases by points", list[index]->key,
             fmt::join(values.sizes(), ", "), head.blocks() + 1, width));
       }
       SeriesSums& sums = sums_for(found.sums, found.grid.back(), id.rope.value_or(true) ? 1 : 0);

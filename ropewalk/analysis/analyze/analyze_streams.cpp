@@ -49,10 +49,10 @@ int64_t group_bytes(int64_t blocks, int64_t d_head) {
          (kMatrices * (blocks + 1) * d_head + kVectors * (blocks + 1) * (blocks + 1));
 }
 
-void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source, int64_t components,
+void analyze_streams(CheckpointTable& checkpoint, const StreamSource& source, int64_t components,
                      int64_t memory) {
   const std::vector<size_t> bounds = group_bounds(source.heads);
-  std::vector<CheckpointAnalysis> groups(bounds.size() - 1);
+  std::vector<CheckpointTable> groups(bounds.size() - 1);
   // Each head's eigenproblems are small and solved on one core. Every core takes the next group
   // when it is done with one: some layers take longer than others.
   std::atomic<size_t> next = 0;
@@ -62,7 +62,7 @@ void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source,
       throw_if_interrupted();
       groups[g].random = checkpoint.random;
       const StreamInput k = source.keys(source.heads[bounds[g]]);
-      const StreamCases keys = leave_one_out(k);
+      const StreamReplicates keys = leave_one_out(k);
       for (size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
         throw_if_interrupted();
         const HeadId& id = source.heads[i];
@@ -71,13 +71,14 @@ void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source,
           throw InputError("{}: queries of layer {} head {} have {} dimensions, its keys {}",
                            source.name, id.layer, id.q_head, q.mean.size(0), k.mean.size(0));
         }
-        add_head(groups[g], id,
-                 make_cases(leave_one_out(q), keys, components, source.units.in_layer(id.layer)),
-                 block_sizes(q, k));
+        add_head(
+            groups[g], id,
+            make_replicates(leave_one_out(q), keys, components, source.units.in_layer(id.layer)),
+            block_sizes(q, k));
       }
     }
   });
-  for (const CheckpointAnalysis& group : groups) append_heads(checkpoint, group);
+  for (const CheckpointTable& group : groups) append_heads(checkpoint, group);
   finish_series(checkpoint);
 }
 

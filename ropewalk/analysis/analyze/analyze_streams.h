@@ -28,7 +28,7 @@ int64_t group_bytes(int64_t blocks, int64_t d_head);
 // Adds every head of a source to a checkpoint, `components` components each. Query heads that read
 // the same keys are analysed together, and such groups are spread over all cores, or over as many
 // as `memory` bytes are enough for, at least one.
-void analyze_streams(CheckpointAnalysis& checkpoint, const StreamSource& source, int64_t components,
+void analyze_streams(CheckpointTable& checkpoint, const StreamSource& source, int64_t components,
                      int64_t memory = kAnyMemory);
 
 }  // namespace ropewalk

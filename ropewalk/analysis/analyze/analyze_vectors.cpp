@@ -35,13 +35,13 @@ std::vector<HeadId> find_heads(const VectorsReader& reader, const VectorsFacts& 
 
 }  // namespace
 
-CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
-                                   std::optional<int64_t> kv_group) {
+CheckpointTable analyze_vectors(const fs::path& folder, int64_t components,
+                                std::optional<int64_t> kv_group) {
   const c10::InferenceMode no_autograd;
   const VectorsReader reader(folder);
   const VectorsFacts facts = read_vectors_facts(folder, kv_group);
   const bool chunked = facts.capture && facts.capture->chunked;
-  const bool runs = chunked && facts.capture->placed;
+  const bool runs = chunked && facts.capture->ids_are_positions;
   if (chunked && !runs) {
     log::warning(
         "{}: its documents are pieces of longer texts, and their ids do not say which are "
@@ -49,10 +49,9 @@ CheckpointAnalysis analyze_vectors(const fs::path& folder, int64_t components,
         "moments has honest ones",
         folder.string());
   }
-  const BlockOfExample block_of = deal_examples(reader, runs);
+  const BlockOfExample block_of = assign_blocks(reader, runs);
   const int64_t blocks = std::min<int64_t>(kVectorBlocks, static_cast<int64_t>(block_of.size()));
-  CheckpointAnalysis analysis =
-      facts.capture ? begin_checkpoint(*facts.capture) : CheckpointAnalysis();
+  CheckpointTable analysis = facts.capture ? begin_checkpoint(*facts.capture) : CheckpointTable();
   analysis.blocks = kVectorBlocks;
   for (const auto& [example, block] : block_of) analysis.documents.emplace_back(example, 0);
   std::sort(analysis.documents.begin(), analysis.documents.end());

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -13,7 +13,7 @@ namespace ropewalk {
 // neighbours where their ids tell, else with a warning. How many query heads share a
 // KV head comes from our capture.json, from the published README's head counts, or from `kv_group`;
 // else it is an InputError.
-CheckpointAnalysis analyze_vectors(const std::filesystem::path& folder, int64_t components,
-                                   std::optional<int64_t> kv_group);
+CheckpointTable analyze_vectors(const std::filesystem::path& folder, int64_t components,
+                                std::optional<int64_t> kv_group);
 
 }  // namespace ropewalk

@@ -46,7 +46,7 @@ std::vector<double> pseudo_values(const HeadColumn& column, size_t row, size_t h
 
 }  // namespace
 
-int64_t flag_trends(CheckpointAnalysis& checkpoint, const std::vector<double>& steps) {
+int64_t flag_trends(CheckpointTable& checkpoint, const std::vector<double>& steps) {
   if (steps.size() < kFewest) return 0;
   int64_t flagged = 0;
   const std::vector<size_t> rows = checkpoint.head_rows();

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -14,6 +14,6 @@ inline constexpr const char* kTrend = "trend";
 // it was measured, and its standard error holds that change. Blocks are told apart by the
 // pseudo-values of the jackknife; a slope counts where it is one in a hundred by chance. Returns
 // how many heads.
-int64_t flag_trends(CheckpointAnalysis& checkpoint, const std::vector<double>& steps);
+int64_t flag_trends(CheckpointTable& checkpoint, const std::vector<double>& steps);
 
 }  // namespace ropewalk

@@ -24,7 +24,7 @@ CaptureFacts capture_facts(const CaptureInfo& info, const std::string& source) {
   CaptureFacts facts;
   facts.origin = {config.architecture, config.layers, config.n_q_heads, config.n_kv_heads,
                   config.head_dim,     info.dtype,    info.device,      info.context};
-  for (const auto& [name, record] : info.kept) facts.origin.kept.push_back(name);
+  for (const auto& [name, record] : info.accumulators) facts.origin.accumulators.push_back(name);
   facts.nope_layers = config.nope_layers;
   // What captures of vectors and Moments do not state stays unknown, and with it the numbers that
   // need it.
@@ -38,12 +38,12 @@ CaptureFacts capture_facts(const CaptureInfo& info, const std::string& source) {
     facts.shard = fmt::format("{}/{}", info.shard->index, info.shard->count);
   }
   facts.chunked = info.texts > 0;
-  facts.placed = facts.chunked && info.named == 0;
+  facts.ids_are_positions = facts.chunked && info.texts_with_id == 0;
   return facts;
 }
 
-CheckpointAnalysis begin_checkpoint(const CaptureFacts& facts) {
-  CheckpointAnalysis checkpoint;
+CheckpointTable begin_checkpoint(const CaptureFacts& facts) {
+  CheckpointTable checkpoint;
   checkpoint.model = facts.model;
   checkpoint.label = facts.label;
   checkpoint.random = facts.random;

@@ -4,8 +4,8 @@
 #include <set>
 #include <string>
 
-#include "ropewalk/analysis/cases/logit_units.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/replicates/logit_units.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/moments/capture_info.h"
 
 namespace ropewalk {
@@ -18,7 +18,7 @@ struct CaptureFacts {
   bool random = false;   // fresh weights
   bool chunked = false;  // documents are pieces of longer texts
   std::string shard;     // "0/4": documents are a part of the corpus; empty: they are all of them
-  bool placed = false;   // and their ids say which of them are neighbours
+  bool ids_are_positions = false;  // and their ids say which of them are neighbours
   std::set<int64_t> nope_layers;
   LogitUnits units;
 
@@ -29,6 +29,6 @@ struct CaptureFacts {
 CaptureFacts capture_facts(const CaptureInfo& info, const std::string& source);
 
 // A checkpoint without heads yet.
-CheckpointAnalysis begin_checkpoint(const CaptureFacts& facts);
+CheckpointTable begin_checkpoint(const CaptureFacts& facts);
 
 }  // namespace ropewalk

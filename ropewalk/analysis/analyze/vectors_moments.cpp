@@ -14,8 +14,8 @@ namespace {
 // The upper triangles of symmetric matrices [.., d, d], by rows: [.., d(d+1)/2].
 at::Tensor pack_triangle(const at::Tensor& full) {
   const int64_t d = full.size(-1);
-  const at::Tensor places = at::triu_indices(d, d, 0, at::kLong);  // [2, d(d+1)/2]
-  const at::Tensor flat = places[0] * d + places[1];
+  const at::Tensor indexes = at::triu_indices(d, d, 0, at::kLong);  // [2, d(d+1)/2]
+  const at::Tensor flat = indexes[0] * d + indexes[1];
   return full.flatten(-2).index_select(-1, flat);
 }
 
@@ -45,7 +45,7 @@ class VectorRows {
     block_position_.push_back(input.block_position.to(at::kFloat));
     block_products_.push_back(pack_triangle(input.block_products).to(at::kFloat));
   }
-  void append_to(Accumulated& kept) const {
+  void append_to(AccumulatedFields& kept) const {
     for (const auto* rows : {&mean_, &position_, &products_}) {
       kept.total.push_back(at::stack(*rows));
     }
@@ -65,7 +65,7 @@ CaptureMoments moments_of_vectors(const std::filesystem::path& folder, CaptureIn
                                   const std::function<void()>& done) {
   const c10::InferenceMode no_autograd;
   const VectorsReader reader(folder);
-  const BlockOfExample block_of = deal_examples(reader, /*runs=*/false);
+  const BlockOfExample block_of = assign_blocks(reader, /*runs=*/false);
   const int64_t blocks = kVectorBlocks;  // some of them empty where examples are few
   CaptureMoments moments;
   VectorRows queries;
@@ -100,7 +100,7 @@ CaptureMoments moments_of_vectors(const std::filesystem::path& folder, CaptureIn
   for (size_t b = 0; b < most.size(); ++b) {
     moments.counts.tokens[b] = std::max(most[b], moments.counts.documents[b]);
   }
-  Accumulated kept{&second_moments(), {}, {}};
+  AccumulatedFields kept{&second_moments(), {}, {}};
   queries.append_to(kept);
   keys.append_to(kept);
   moments.accumulated.push_back(std::move(kept));

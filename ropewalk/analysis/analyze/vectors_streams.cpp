@@ -48,7 +48,7 @@ VectorBatch read_rows(const VectorsReader& reader, const StreamKey& key, int64_t
 
 }  // namespace
 
-BlockOfExample deal_examples(const VectorsReader& reader, bool runs) {
+BlockOfExample assign_blocks(const VectorsReader& reader, bool runs) {
   std::set<int64_t> examples;
   for (const StreamKey& key : reader.streams()) {
     reader.read(key, [&](const VectorBatch& batch) {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/moments/vectors/vectors_reader.h"
 
 namespace ropewalk {
@@ -14,7 +14,7 @@ using BlockOfExample = std::unordered_map<int64_t, int64_t>;
 
 // Deals examples to blocks in turn, in order of their id. Pieces of a text are not independent of
 // their neighbours: where ids are places (`runs`), each block is a run of them.
-BlockOfExample deal_examples(const VectorsReader& reader, bool runs);
+BlockOfExample assign_blocks(const VectorsReader& reader, bool runs);
 
 // Moments of one stream in float64, about their own means. Throws InputError where it needs far
 // more memory than its file has bytes.

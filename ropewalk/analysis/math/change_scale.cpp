@@ -12,10 +12,10 @@ constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 // Of sorted values, linear between them.
 double quantile(const std::vector<double>& sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(place);
+  const double position = share * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(position);
   const size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+  return sorted[below] + (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 }  // namespace

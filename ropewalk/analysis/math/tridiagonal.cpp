@@ -42,7 +42,7 @@ Tridiagonal::Tridiagonal(const double* matrix, const double* first, int64_t d,
   // What is not finite spreads.
   const auto finite = [](double x) { return std::isfinite(x); };
   if (!std::all_of(diagonal_.begin(), diagonal_.end(), finite) ||
-      !std::all_of(beside_.begin(), beside_.end(), finite) || !std::isfinite(corner_)) {
+      !std::all_of(off_diagonal_.begin(), off_diagonal_.end(), finite) || !std::isfinite(corner_)) {
     scale_ = 0;
   }
 }
@@ -51,7 +51,7 @@ void Tridiagonal::reduce(const double* first) {
   const auto size = static_cast<size_t>(padded_);
   factors_.resize(static_cast<size_t>(d_));
   diagonal_.resize(static_cast<size_t>(d_));
-  beside_.resize(static_cast<size_t>(d_ - 1));
+  off_diagonal_.resize(static_cast<size_t>(d_ - 1));
   // The matrix still lacks -(v wᵀ + w vᵀ).
   std::vector<double> v(size), w(size), product(size);
   // Reflects the rest of the matrix, from row and column `from`.
@@ -77,7 +77,7 @@ void Tridiagonal::reduce(const double* first) {
     diagonal_[at] = column[j];
     if (j + 1 == d_) break;
     std::fill_n(column, j + 1, 0.0);
-    beside_[at] = make_reflection(column, j + 1, padded_, factors_[at + 1]);
+    off_diagonal_[at] = make_reflection(column, j + 1, padded_, factors_[at + 1]);
     v[at] = w[at] = 0;
     reflect(j + 1);
   }

@@ -21,7 +21,7 @@ class Tridiagonal {
   int64_t size() const { return d_; }
   double scale() const { return scale_; }
   const std::vector<double>& diagonal() const { return diagonal_; }
-  const std::vector<double>& beside() const { return beside_; }  // d - 1 numbers
+  const std::vector<double>& off_diagonal() const { return off_diagonal_; }  // d - 1 numbers
   // What the square of the given vector is in the corner of T.
   double corner() const { return corner_; }
 
@@ -42,7 +42,7 @@ class Tridiagonal {
   const cpu::TridiagonalKernel* kernel_;
   int64_t d_, padded_;
   double scale_ = 0, corner_ = 0;
-  std::vector<double> diagonal_, beside_;
+  std::vector<double> diagonal_, off_diagonal_;
   // Row 0 is the reflection for the given vector, and row j + 1 that of column j of the matrix,
   // which has the matrix's row until then; factors_ are theirs.
   std::vector<double> rows_, factors_;

@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-using cpu::Guesses;
+using cpu::EigenvalueGuesses;
 using cpu::kGuesses;
 
 constexpr int kHalvings = 20;      // before steps are tried
@@ -25,11 +25,11 @@ constexpr double kExact = 1e-12;      // likewise
 constexpr double kOrthogonal = 1e-14;
 
 // A number that no eigenvalue is larger than in size (Gershgorin).
-double bound(std::span<const double> diagonal, std::span<const double> beside) {
+double bound(std::span<const double> diagonal, std::span<const double> off_diagonal) {
   double most = 0;
   for (size_t i = 0; i < diagonal.size(); ++i) {
-    const double before = i > 0 ? std::abs(beside[i - 1]) : 0;
-    const double after = i < beside.size() ? std::abs(beside[i]) : 0;
+    const double before = i > 0 ? std::abs(off_diagonal[i - 1]) : 0;
+    const double after = i < off_diagonal.size() ? std::abs(off_diagonal[i]) : 0;
     most = std::max(most, std::abs(diagonal[i]) + before + after);
   }
   return most;
@@ -38,33 +38,33 @@ double bound(std::span<const double> diagonal, std::span<const double> beside) {
 // (T - m) v, T with this corner.
 void multiply(const Tridiagonal& t, double corner, double m, const double* v, double* product) {
   const int64_t d = t.size();
-  const double *diagonal = t.diagonal().data(), *beside = t.beside().data();
+  const double *diagonal = t.diagonal().data(), *off_diagonal = t.off_diagonal().data();
   for (int64_t i = 0; i < d; ++i) {
     double sum = ((i == 0 ? corner : diagonal[i]) - m) * v[i];
-    if (i > 0) sum += beside[i - 1] * v[i - 1];
-    if (i + 1 < d) sum += beside[i] * v[i + 1];
+    if (i > 0) sum += off_diagonal[i - 1] * v[i - 1];
+    if (i + 1 < d) sum += off_diagonal[i] * v[i + 1];
     product[i] = sum;
   }
 }
 
-Guesses guesses_of(const Tridiagonal& t, double corner) {
-  Guesses guesses{t.size(), t.diagonal().data(), t.beside().data(), {}, {}};
+EigenvalueGuesses guesses_of(const Tridiagonal& t, double corner) {
+  EigenvalueGuesses guesses{t.size(), t.diagonal().data(), t.off_diagonal().data(), {}, {}};
   std::fill_n(guesses.corner, kGuesses, corner);
   return guesses;
 }
 
 // Seeks the largest eigenvalues of T, and in the last guess used the largest one with another
 // corner.
-class Search {
+class EigenvalueSearch {
  public:
-  Search(const Tridiagonal& t, int64_t count, double other_corner)
+  EigenvalueSearch(const Tridiagonal& t, int64_t count, double other_corner)
       : t_(t),
         d_(t.size()),
         count_(count),
         used_(count + 1),
         guesses_(guesses_of(t, t.diagonal()[0])) {
     guesses_.corner[count] = other_corner;
-    size_ = bound(t.diagonal(), t.beside()) + std::abs(other_corner);
+    size_ = bound(t.diagonal(), t.off_diagonal()) + std::abs(other_corner);
     low_.fill(-size_), high_.fill(size_);
     above_low_.fill(d_), above_high_.fill(0);
     down_.resize(static_cast<size_t>(d_ * kGuesses));
@@ -147,7 +147,7 @@ class Search {
   // The vector that (T - m) makes 0 but for one row, in which the factors from both ends meet.
   // Returns Rayleigh's quotient of it, less m, and the length of what is left.
   double solve(int64_t lane, double& error) {
-    const double *diagonal = t_.diagonal().data(), *beside = t_.beside().data();
+    const double *diagonal = t_.diagonal().data(), *off_diagonal = t_.off_diagonal().data();
     const double m = value(lane);
     const double *down = down_.data() + lane, *up = up_.data() + lane;
     int64_t meet = -1;
@@ -163,11 +163,11 @@ class Search {
     v[meet] = 1;
     double squares = 1;
     for (int64_t i = meet - 1; i >= 0; --i) {
-      v[i] = -v[i + 1] * (beside[i] / down[i * kGuesses]);
+      v[i] = -v[i + 1] * (off_diagonal[i] / down[i * kGuesses]);
       squares += v[i] * v[i];
     }
     for (int64_t i = meet + 1; i < d_; ++i) {
-      v[i] = -v[i - 1] * (beside[i - 1] / up[i * kGuesses]);
+      v[i] = -v[i - 1] * (off_diagonal[i - 1] / up[i * kGuesses]);
       squares += v[i] * v[i];
     }
     const double inverse = 1 / std::sqrt(squares);
@@ -179,7 +179,7 @@ class Search {
   const Tridiagonal& t_;
   int64_t d_, count_, used_;
   double size_ = 0;
-  Guesses guesses_;
+  EigenvalueGuesses guesses_;
   std::array<double, kGuesses> low_, high_;
   std::array<int64_t, kGuesses> above_low_, above_high_;
   std::vector<double> down_, up_, vectors_;
@@ -189,7 +189,7 @@ class Search {
 // is null.
 double largest_below(const Tridiagonal& t, double corner, const double* a, int64_t rank, double low,
                      double high, int narrowings) {
-  Guesses guesses = guesses_of(t, corner);
+  EigenvalueGuesses guesses = guesses_of(t, corner);
   std::array<int64_t, kGuesses> above;
   for (int step = 0; step < narrowings; ++step) {
     const double part = (high - low) / (kGuesses + 1);
@@ -215,13 +215,14 @@ std::vector<double> solve(const Tridiagonal& t, double corner, double m,
   std::vector<double> inverse(d), v(a.size()), rest = a, product(d);
   for (size_t i = 0; i < d; ++i) {
     double pivot = (i == 0 ? corner : t.diagonal()[i]) - m;
-    if (i > 0) pivot -= t.beside()[i - 1] * t.beside()[i - 1] * inverse[i - 1];
+    if (i > 0) pivot -= t.off_diagonal()[i - 1] * t.off_diagonal()[i - 1] * inverse[i - 1];
     inverse[i] = 1 / pivot;
   }
   for (int step = 0; step <= kRefinements; ++step) {
-    for (size_t i = 1; i < d; ++i) rest[i] -= t.beside()[i - 1] * inverse[i - 1] * rest[i - 1];
+    for (size_t i = 1; i < d; ++i)
+      rest[i] -= t.off_diagonal()[i - 1] * inverse[i - 1] * rest[i - 1];
     for (size_t i = d; i-- > 0;) {
-      const double after = i + 1 < d ? t.beside()[i] * rest[i + 1] : 0;
+      const double after = i + 1 < d ? t.off_diagonal()[i] * rest[i + 1] : 0;
       rest[i] = (rest[i] - after) * inverse[i];
     }
     for (size_t i = 0; i < d; ++i) v[i] += rest[i];
@@ -233,19 +234,21 @@ std::vector<double> solve(const Tridiagonal& t, double corner, double m,
 
 }  // namespace
 
-std::optional<Top> top_of(const Tridiagonal& matrix, int64_t count, double less) {
+std::optional<LargestEigenpairs> largest_eigenpairs(const Tridiagonal& matrix, int64_t count,
+                                                    double less) {
   if (!matrix.usable() || count > std::min(kMostTop, matrix.size())) return std::nullopt;
-  Search search(matrix, count, matrix.diagonal()[0] - less * matrix.corner());
+  EigenvalueSearch search(matrix, count, matrix.diagonal()[0] - less * matrix.corner());
   if (!search.found() || !search.settle_vectors()) return std::nullopt;
-  Top top;
+  LargestEigenpairs top;
   for (int64_t i = 0; i <= count; ++i) top.values.push_back(search.value(i) * matrix.scale());
   top.vectors = std::move(search.vectors());
   matrix.turn_back(top.vectors.data(), count + 1);
   return top;
 }
 
-std::optional<Eigenpair> top_without(const Tridiagonal& matrix, const Top& top, double more,
-                                     std::vector<double> a) {
+std::optional<Eigenpair> largest_without_direction(const Tridiagonal& matrix,
+                                                   const LargestEigenpairs& top, double more,
+                                                   std::vector<double> a) {
   const int64_t d = matrix.size();
   if (d < 2 || top.values.size() < 3) return std::nullopt;
   a.resize(static_cast<size_t>(matrix.padded()));

@@ -17,9 +17,10 @@ using Row = std::span<const double>;
 
 // diag(values) + sign · z zᵀ on the directions orthogonal to a (empty: on all of them), in the
 // basis of the eigenvectors. Values ascend.
-class Problem {
+class UpdatedEigenproblem {
  public:
-  Problem(Row values, Row z, double sign, Row a) : values_(values), z_(z), sign_(sign), a_(a) {}
+  UpdatedEigenproblem(Row values, Row z, double sign, Row a)
+      : values_(values), z_(z), sign_(sign), a_(a) {}
 
   // The largest eigenvalue and its vector; nothing where it could not be told from its neighbours.
   std::optional<std::pair<double, std::vector<double>>> solve() {
@@ -51,13 +52,13 @@ class Problem {
   }
 
  private:
-  struct Sums {
+  struct SecularSums {
     double zz = 0, za = 0, aa = 0;
     int64_t above = 0;
   };
 
-  Sums sums(double distance) const {
-    Sums s;
+  SecularSums sums(double distance) const {
+    SecularSums s;
     const double pole = values_[pole_];
     for (size_t i = 0; i < values_.size(); ++i) {
       const double gap = (values_[i] - pole) - distance;
@@ -76,7 +77,7 @@ class Problem {
   // Eigenvalues above the pole plus this: the inertia of the matrix bordered by z and a, by
   // Haynsworth's sum of those of its blocks.
   int64_t count_above(double distance) const {
-    const Sums s = sums(distance);
+    const SecularSums s = sums(distance);
     const double zz = -1 / sign_ - s.zz;
     const int64_t fewer = sign_ < 0 ? 1 : 0;
     if (a_.empty()) return s.above + (zz > 0 ? 1 : 0) - fewer;
@@ -92,7 +93,7 @@ class Problem {
       (any_above(middle) ? low : high) = middle;
     }
     const double distance = low + (high - low) / 2;
-    const Sums s = sums(distance);
+    const SecularSums s = sums(distance);
     // (D - m) v = z x + a y with zᵀv = -x / sign, aᵀv = 0.
     double x = 1, y = 0;
     if (!a_.empty()) {
@@ -167,7 +168,8 @@ UpdatedAxis updated_axis(const at::Tensor& diagonal, const at::Tensor& update, d
   };
   at::Tensor vectors = at::empty({cases, d}, at::kDouble), found = at::empty({cases}, at::kDouble);
   for (int64_t i = 0; i < cases; ++i) {
-    Problem problem(row(ascending, i), row(z, i), sign, a.defined() ? row(a, i) : Row());
+    UpdatedEigenproblem problem(row(ascending, i), row(z, i), sign,
+                                a.defined() ? row(a, i) : Row());
     if (const auto solution = problem.solve()) {
       found[i] = solution->first;
       std::copy(solution->second.begin(), solution->second.end(),
@@ -186,7 +188,7 @@ double next_value(const at::Tensor& diagonal, const at::Tensor& update, double s
                   const at::Tensor& without) {
   const at::Tensor ascending = diagonal.contiguous(), z = update.contiguous();
   const at::Tensor a = without.defined() ? without.contiguous() : at::Tensor();
-  return Problem(row_of(ascending), row_of(z), sign, a.defined() ? row_of(a) : Row())
+  return UpdatedEigenproblem(row_of(ascending), row_of(z), sign, a.defined() ? row_of(a) : Row())
       .second(largest);
 }
 

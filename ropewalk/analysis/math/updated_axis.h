@@ -9,8 +9,8 @@ namespace ropewalk {
 // no eigenproblem is solved anew: the largest eigenvalue is the root of a secular equation (Golub
 // 1973), found by counting eigenvalues above a guess.
 struct UpdatedAxis {
-  at::Tensor vectors;  // [cases, d], of length 1; signs as they come
-  at::Tensor values;   // [cases]
+  at::Tensor vectors;  // [replicates, d], of length 1; signs as they come
+  at::Tensor values;   // [replicates]
 };
 UpdatedAxis updated_axis(const at::Tensor& diagonal, const at::Tensor& update, double sign,
                          const at::Tensor& without = at::Tensor());

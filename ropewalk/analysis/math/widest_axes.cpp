@@ -30,7 +30,7 @@ WidestAxes solve_whole(const AxesProblem& problem) {
   axes.values = values.slice(1, d - problem.leading).flip(1);
   axes.vectors = basis.slice(2, d - problem.leading).flip(2).transpose(1, 2);
   const at::Tensor apart = problem.offset * problem.weight.sqrt().unsqueeze(1);
-  const at::Tensor turned = at::bmm(at::stack({apart, problem.a}, 1), basis);  // [cases, 2, d]
+  const at::Tensor turned = at::bmm(at::stack({apart, problem.a}, 1), basis);  // [replicates, 2, d]
   const at::Tensor variances = values * over_tokens(problem).unsqueeze(1);
   const UpdatedAxis within = updated_axis(variances, turned.select(1, 0), -1);
   const UpdatedAxis b = updated_axis(variances, turned.select(1, 0), 1, turned.select(1, 1));
@@ -52,10 +52,10 @@ bool solve_reduced(const AxesProblem& problem, int64_t i, double over_tokens, Wi
   const double *matrix = row(problem.covariance, i), *offset = row(problem.offset, i);
   const double weight = *row(problem.weight, i) / over_tokens;
   const Tridiagonal reduced(matrix, offset, d);
-  const auto top = top_of(reduced, leading, weight);
+  const auto top = largest_eigenpairs(reduced, leading, weight);
   if (!top) return false;
   const double* a = row(problem.a, i);
-  const auto b = top_without(reduced, *top, weight, std::vector<double>(a, a + d));
+  const auto b = largest_without_direction(reduced, *top, weight, std::vector<double>(a, a + d));
   if (!b) return false;
   std::copy_n(top->values.begin(), leading, mutable_row(axes.values, i));
   const double* vector = top->vectors.data();

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "ropewalk/analysis/cases/sign_rule.h"
+#include "ropewalk/analysis/replicates/sign_rule.h"
 #include "ropewalk/analysis/run/run_order.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
@@ -26,7 +26,7 @@ struct HeadRows {
   size_t number = 0;  // of the head
 };
 
-std::vector<HeadRows> heads_of(const CheckpointAnalysis& checkpoint) {
+std::vector<HeadRows> heads_of(const CheckpointTable& checkpoint) {
   std::vector<HeadRows> heads;
   for (const size_t row : checkpoint.head_rows()) heads.push_back({row, 1, heads.size()});
   for (size_t i = 0; i < heads.size(); ++i) {
@@ -36,17 +36,17 @@ std::vector<HeadRows> heads_of(const CheckpointAnalysis& checkpoint) {
   return heads;
 }
 
-void add_head_flag(CheckpointAnalysis& checkpoint, const HeadRows& rows, const char* name) {
+void add_head_flag(CheckpointTable& checkpoint, const HeadRows& rows, const char* name) {
   for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
     add_flag(checkpoint.head_flag[row], name);
   }
 }
 
 // Writes a head's numbers of one statistic with another sign as those of a second one.
-void copy_signed(CheckpointAnalysis& checkpoint, const HeadRows& rows, const char* from,
+void copy_signed(CheckpointTable& checkpoint, const HeadRows& rows, const char* from,
                  const char* to, double sign) {
-  const HeadColumn& source = checkpoint.columns[statistic_place(from)];
-  HeadColumn& target = checkpoint.columns[statistic_place(to)];
+  const HeadColumn& source = checkpoint.columns[statistic_index(from)];
+  HeadColumn& target = checkpoint.columns[statistic_index(to)];
   for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
     target.value[row] = sign * source.value[rows.first];
     target.se[row] = source.se[rows.first];
@@ -58,14 +58,14 @@ void copy_signed(CheckpointAnalysis& checkpoint, const HeadRows& rows, const cha
 }
 
 // The sign to carry, and what is known of the axis.
-struct Carried {
+struct CarriedSign {
   double sign = 1;
   double overlap = std::numeric_limits<double>::quiet_NaN();
   bool changed = false;
 };
 
-Carried carry(const HeadAxis& axis, const HeadAxis* before) {
-  Carried carried;
+CarriedSign carry(const HeadAxis& axis, const HeadAxis* before) {
+  CarriedSign carried;
   if (before == nullptr || before->vector.size() != axis.vector.size()) return carried;
   const double product = before->sign * std::inner_product(axis.vector.begin(), axis.vector.end(),
                                                            before->vector.begin(), 0.0);
@@ -76,7 +76,7 @@ Carried carry(const HeadAxis& axis, const HeadAxis* before) {
 }
 
 // The axes of a checkpoint, by head.
-std::map<Head, const HeadAxis*> axes_of(const CheckpointAnalysis& checkpoint) {
+std::map<Head, const HeadAxis*> axes_of(const CheckpointTable& checkpoint) {
   std::map<Head, const HeadAxis*> axes;
   for (const HeadRows& rows : heads_of(checkpoint)) {
     axes.emplace(Head{checkpoint.layer[rows.first], checkpoint.q_head[rows.first]},
@@ -87,13 +87,13 @@ std::map<Head, const HeadAxis*> axes_of(const CheckpointAnalysis& checkpoint) {
 
 // Where a checkpoint's axes are carried on from: the step before it or, of the first at a context,
 // the same checkpoint at a shorter one. Tables that were read, which have no axes, are passed over.
-std::optional<size_t> carried_from(const RunOrder& order, size_t place,
-                                   const std::vector<CheckpointAnalysis>& checkpoints) {
-  if (checkpoints[place].random) return std::nullopt;
-  std::optional<size_t> from = order.step_from(place);
+std::optional<size_t> carried_from(const RunOrder& order, size_t index,
+                                   const std::vector<CheckpointTable>& checkpoints) {
+  if (checkpoints[index].random) return std::nullopt;
+  std::optional<size_t> from = order.step_from(index);
   while (from && checkpoints[*from].axes.empty()) from = order.step_from(*from);
-  if (!from) from = order.context_from(place);
-  const bool carried = from && *from < place && !checkpoints[*from].axes.empty();
+  if (!from) from = order.context_from(index);
+  const bool carried = from && *from < index && !checkpoints[*from].axes.empty();
   return carried ? from : std::nullopt;
 }
 
@@ -107,10 +107,10 @@ bool sign_uncertain(double r_q, double r_q_se, double r_k, double r_k_se) {
   return q_turns || (q_fades && r_k <= k);
 }
 
-void carry_signs(std::vector<CheckpointAnalysis>& checkpoints) {
+void carry_signs(std::vector<CheckpointTable>& checkpoints) {
   const RunOrder order(checkpoints);
   for (size_t i = 0; i < checkpoints.size(); ++i) {
-    CheckpointAnalysis& checkpoint = checkpoints[i];
+    CheckpointTable& checkpoint = checkpoints[i];
     if (checkpoint.axes.empty()) continue;  // a table that was read
     std::map<Head, const HeadAxis*> before;
     if (const auto from = carried_from(order, i, checkpoints)) before = axes_of(checkpoints[*from]);
@@ -118,11 +118,11 @@ void carry_signs(std::vector<CheckpointAnalysis>& checkpoints) {
       const Head head{checkpoint.layer[rows.first], checkpoint.q_head[rows.first]};
       HeadAxis& axis = checkpoint.axes[rows.number];
       const auto found = before.find(head);
-      const Carried carried = carry(axis, found == before.end() ? nullptr : found->second);
+      const CarriedSign carried = carry(axis, found == before.end() ? nullptr : found->second);
       axis.sign = carried.sign;
       copy_signed(checkpoint, rows, "r_q", "r_q_run", carried.sign);
       copy_signed(checkpoint, rows, "r_k", "r_k_run", carried.sign);
-      const size_t overlap = statistic_place("pc0_overlap");
+      const size_t overlap = statistic_index("pc0_overlap");
       for (size_t row = rows.first; row < rows.first + rows.count; ++row) {
         checkpoint.columns[overlap].value[row] = carried.overlap;
       }

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -21,7 +21,7 @@ inline constexpr const char* kSignUncertain = "sign_uncertain";
 // where the rule's sign hangs on a number within two standard errors of turning it. Baselines are
 // no part of the run. Where checkpoints were measured at several contexts, each context is followed
 // on its own, beginning with the signs of the next shorter one (run_order.h).
-void carry_signs(std::vector<CheckpointAnalysis>& checkpoints);
+void carry_signs(std::vector<CheckpointTable>& checkpoints);
 
 // Whether the published rule could give the other sign to r_q and r_k on PC0.
 bool sign_uncertain(double r_q, double r_q_se, double r_k, double r_k_se);

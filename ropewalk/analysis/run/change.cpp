@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-size_t blocks_of(const CheckpointAnalysis& checkpoint) {
+size_t blocks_of(const CheckpointTable& checkpoint) {
   return checkpoint.block_sizes.empty() ? 0 : static_cast<size_t>(checkpoint.n_blocks.front());
 }
 
@@ -25,7 +25,7 @@ double Change::p_value() const {
   return 2 * student_t_cdf(-std::abs(value) / se, df);
 }
 
-Pairing pairing(const CheckpointAnalysis& from, const CheckpointAnalysis& to) {
+Pairing pairing(const CheckpointTable& from, const CheckpointTable& to) {
   const size_t before = blocks_of(from), after = blocks_of(to);
   const bool same = from.known_documents && to.known_documents && from.documents == to.documents;
   const bool paired =

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/math/estimate.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -24,7 +24,7 @@ struct Pairing {
   bool paired = false;
   double df = 0;
 };
-Pairing pairing(const CheckpointAnalysis& from, const CheckpointAnalysis& to);
+Pairing pairing(const CheckpointTable& from, const CheckpointTable& to);
 
 // From the replicates of both sides where they are paired, `sizes` being the tokens of the blocks;
 // else from both standard errors.

@@ -12,7 +12,7 @@
 namespace ropewalk {
 namespace {
 
-using Checkpoint = CheckpointAnalysis;
+using Checkpoint = CheckpointTable;
 
 constexpr const char* kHeader =
     "model,from,to,kind,layer,q_head,kv_head,rope,statistic,change,change_se,effect,effect_se,p,q,"
@@ -26,28 +26,28 @@ std::string labels(const std::vector<const Checkpoint*>& checkpoints) {
   return text;
 }
 
-const char* name_of(Compared::Kind kind) {
+const char* name_of(ComparedCheckpoints::Kind kind) {
   switch (kind) {
-    case Compared::Kind::step:
+    case ComparedCheckpoints::Kind::step:
       return "step";
-    case Compared::Kind::context:
+    case ComparedCheckpoints::Kind::context:
       return "context";
-    case Compared::Kind::baseline:
+    case ComparedCheckpoints::Kind::baseline:
       return "baseline";
-    case Compared::Kind::whole:
+    case ComparedCheckpoints::Kind::whole:
       return "whole";
-    case Compared::Kind::between:
+    case ComparedCheckpoints::Kind::between:
       break;
   }
   return "between";
 }
 
-std::string format_row(const PlacedReading& reading, const Comparison& comparison,
+std::string format_row(const IndexedView& view, const CheckpointComparison& comparison,
                        const HeadChange& head) {
   const Checkpoint& to = comparison.to();
   const size_t row = head.row;
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", to.layer[row], to.q_head[row],
-                     table_count(to.kv_head[row]), table_count(to.rope[row]), reading.reading->key,
+                     table_count(to.kv_head[row]), table_count(to.rope[row]), view.view->key,
                      table_number(head.change.value), table_number(head.change.se),
                      table_number(head.effect), table_number(head.effect_se), table_number(head.p),
                      table_number(head.q), head.changed ? 1 : 0, comparison.paired() ? 1 : 0,
@@ -68,10 +68,10 @@ size_t find(const std::vector<Checkpoint>& checkpoints, const std::string& label
 
 std::string changes_header() { return kHeader; }
 
-std::vector<Compared> compared_checkpoints(const std::vector<Checkpoint>& checkpoints,
-                                           const ChangeOptions& options) {
-  using Kind = Compared::Kind;
-  std::vector<Compared> all;
+std::vector<ComparedCheckpoints> compared_checkpoints(const std::vector<Checkpoint>& checkpoints,
+                                                      const ChangeOptions& options) {
+  using Kind = ComparedCheckpoints::Kind;
+  std::vector<ComparedCheckpoints> all;
   const RunOrder order(checkpoints);
   for (size_t i = 0; i < checkpoints.size(); ++i) {
     if (const auto from = order.step_from(i)) all.push_back({Kind::step, {*from}, i});
@@ -88,14 +88,14 @@ std::vector<Compared> compared_checkpoints(const std::vector<Checkpoint>& checkp
   return all;
 }
 
-std::string format_changes(Compared::Kind kind, const Comparison& comparison) {
+std::string format_changes(ComparedCheckpoints::Kind kind, const CheckpointComparison& comparison) {
   const std::string first = fmt::format("{},{},{},{},", csv_name(comparison.to().model),
                                         csv_name(labels(comparison.from())),
                                         csv_name(comparison.to().label), name_of(kind));
   std::string text;
-  for (const PlacedReading& reading : comparable_readings()) {
-    for (const HeadChange& head : comparison.changes(reading)) {
-      text += first + format_row(reading, comparison, head);
+  for (const IndexedView& view : comparable_views()) {
+    for (const HeadChange& head : comparison.changes(view)) {
+      text += first + format_row(view, comparison, head);
     }
   }
   return text;

@@ -16,7 +16,7 @@ struct ChangeOptions {
 // Checkpoints that are held against each other, by their places in the table: from each one of the
 // run to the next, from a shorter context to a longer one of the same checkpoint, from the
 // baselines to each, from the first one to the last, and the pairs asked for.
-struct Compared {
+struct ComparedCheckpoints {
   enum class Kind { step, context, baseline, whole, between };
   Kind kind;
   std::vector<size_t> from;  // several: baselines
@@ -24,12 +24,12 @@ struct Compared {
 };
 
 // In the order of changes.csv. Throws InputError where a label is unknown.
-std::vector<Compared> compared_checkpoints(const std::vector<CheckpointAnalysis>& checkpoints,
-                                           const ChangeOptions& options);
+std::vector<ComparedCheckpoints> compared_checkpoints(
+    const std::vector<CheckpointTable>& checkpoints, const ChangeOptions& options);
 
 // The line of names of changes.csv (docs/formats.md), and the rows of one comparison: every head
 // and statistic.
 std::string changes_header();
-std::string format_changes(Compared::Kind kind, const Comparison& comparison);
+std::string format_changes(ComparedCheckpoints::Kind kind, const CheckpointComparison& comparison);
 
 }  // namespace ropewalk

@@ -18,11 +18,11 @@ struct Correlations {
 
 // Of the heads that are defined in every replicate.
 std::vector<Correlations> complete_heads(const HeadGroup& group) {
-  const size_t r_q = statistic_place("r_q"), r_k = statistic_place("r_k");
+  const size_t r_q = statistic_index("r_q"), r_k = statistic_index("r_k");
   std::vector<Correlations> heads;
   for (size_t i = 0; i < group.rows.size(); ++i) {
-    const auto number = [&](size_t place) {
-      return head_estimate(*group.checkpoint, place, group.rows[i], group.numbers[i]);
+    const auto number = [&](size_t index) {
+      return head_estimate(*group.checkpoint, index, group.rows[i], group.numbers[i]);
     };
     Correlations head{number(r_q), number(r_k)};
     if (head.r_q.complete() && head.r_k.complete()) heads.push_back(std::move(head));

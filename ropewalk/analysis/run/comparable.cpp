@@ -42,15 +42,17 @@ std::string incomparable(const CheckpointOrigin& a, const CheckpointOrigin& b) {
 // "lags or pre_rope": what the other capture keeps and this one does not; else empty.
 std::string kept_by_other(const CheckpointOrigin& origin, const CheckpointOrigin& other) {
   std::string names;
-  for (const std::string& name : other.kept) {
-    if (std::find(origin.kept.begin(), origin.kept.end(), name) != origin.kept.end()) continue;
+  for (const std::string& name : other.accumulators) {
+    if (std::find(origin.accumulators.begin(), origin.accumulators.end(), name) !=
+        origin.accumulators.end())
+      continue;
     names += (names.empty() ? "" : " or ") + name;
   }
   return shown(names);
 }
 
 // Sentences, each once: of the first two checkpoints that it is true of.
-class Warnings {
+class CountedWarnings {
  public:
   void add(const char* kind, const std::string& text) {
     const auto [found, fresh] = counts_.emplace(kind, 0);
@@ -74,7 +76,7 @@ class Warnings {
   std::vector<std::pair<std::string, std::string>> order_;
 };
 
-void compare(const CheckpointAnalysis& a, const CheckpointAnalysis& b, Warnings& warnings) {
+void compare(const CheckpointTable& a, const CheckpointTable& b, CountedWarnings& warnings) {
   const std::string both = fmt::format("'{}' and '{}'", shown(a.label), shown(b.label));
   constexpr const char* kUnpaired = "errors of their difference are joined as if independent";
   if (a.blocks != b.blocks) {
@@ -114,12 +116,12 @@ void compare(const CheckpointAnalysis& a, const CheckpointAnalysis& b, Warnings&
 
 }  // namespace
 
-std::vector<std::string> check_comparable(const std::vector<CheckpointAnalysis>& checkpoints) {
-  Warnings warnings;
+std::vector<std::string> check_comparable(const std::vector<CheckpointTable>& checkpoints) {
+  CountedWarnings warnings;
   for (size_t i = 1; i < checkpoints.size(); ++i) {
     for (size_t other = 0; other < i; ++other) {
-      const CheckpointAnalysis& a = checkpoints[other];
-      const CheckpointAnalysis& b = checkpoints[i];
+      const CheckpointTable& a = checkpoints[other];
+      const CheckpointTable& b = checkpoints[i];
       const std::string reason = incomparable(a.origin, b.origin);
       if (!reason.empty()) {
         throw InputError("'{}' and '{}' cannot stand in one table: {}; make one table of each",

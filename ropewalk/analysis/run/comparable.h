@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -12,6 +12,6 @@ namespace ropewalk {
 // sentences, what weakens their comparison: other documents or blocks (errors of differences are
 // then joined as if independent), another dtype or device, another model. What a checkpoint does
 // not say about itself is not held against it.
-std::vector<std::string> check_comparable(const std::vector<CheckpointAnalysis>& checkpoints);
+std::vector<std::string> check_comparable(const std::vector<CheckpointTable>& checkpoints);
 
 }  // namespace ropewalk

@@ -27,21 +27,21 @@ double share_error(const ClassShares& shares, size_t i) {
 }
 
 // The reading whose changes stand for those of this one.
-PlacedReading carried_reading(const PlacedReading& reading) {
-  const std::string& key = reading.statistic->carried;
-  if (key.empty() || reading.reading->absolute) return reading;
-  const size_t place = statistic_place(key);
-  const Statistic* statistic = statistics()[place];
-  return {place, statistic, &statistic->readings.front()};
+IndexedView carried_view(const IndexedView& view) {
+  const std::string& key = view.statistic->carried;
+  if (key.empty() || view.view->absolute) return view;
+  const size_t index = statistic_index(key);
+  const Statistic* statistic = statistics()[index];
+  return {index, statistic, &statistic->views.front()};
 }
 
 // Heads whose PC0 is the same axis in both checkpoints, and that axis the same way round.
-class SameAxes {
+class MatchingAxes {
  public:
-  SameAxes(const CheckpointAnalysis& from, const CheckpointAnalysis& to,
-           const Comparison& comparison)
+  MatchingAxes(const CheckpointTable& from, const CheckpointTable& to,
+               const CheckpointComparison& comparison)
       : to_(to) {
-    const auto sign = [&](const CheckpointAnalysis& checkpoint, size_t row) {
+    const auto sign = [&](const CheckpointTable& checkpoint, size_t row) {
       return comparison.axis_sign(checkpoint.layer[row], checkpoint.q_head[row]);
     };
     const std::vector<size_t> heads = to.head_rows();
@@ -51,8 +51,8 @@ class SameAxes {
     before_ = make_group(from, [&](size_t row) { return sign(from, row) != 0; });
     after_ = make_group(to_, [&](size_t row) { return sign(to_, row) != 0; });
   }
-  SameAxes(const SameAxes&) = delete;
-  SameAxes& operator=(const SameAxes&) = delete;
+  MatchingAxes(const MatchingAxes&) = delete;
+  MatchingAxes& operator=(const MatchingAxes&) = delete;
 
   const HeadGroup& before() const { return before_; }
   const HeadGroup& after() const { return after_; }
@@ -60,16 +60,16 @@ class SameAxes {
  private:
   // Turns what hangs on the sign of a head's axis: of its row of PC0, and its number among `heads`.
   void turn(size_t row, size_t number, size_t heads) {
-    for (size_t place = 0; place < statistics().size(); ++place) {
-      if (statistics()[place]->sign != Sign::run) continue;
-      HeadColumn& column = to_.columns[place];
+    for (size_t index = 0; index < statistics().size(); ++index) {
+      if (statistics()[index]->sign != Sign::run) continue;
+      HeadColumn& column = to_.columns[index];
       column.value[row] *= -1;
       const size_t blocks = column.replicates.size() / heads;
       for (size_t b = 0; b < blocks; ++b) column.replicates[number * blocks + b] *= -1;
     }
   }
 
-  CheckpointAnalysis to_;
+  CheckpointTable to_;
   HeadGroup before_;
   HeadGroup after_;
 };
@@ -94,7 +94,7 @@ Json class_changes(const ClassShares& before, const ClassShares& after, const Pa
 }
 
 // Heads in which a statistic changed, by decreasing effect.
-Json changed_heads(const CheckpointAnalysis& to, const std::vector<HeadChange>& heads) {
+Json changed_heads(const CheckpointTable& to, const std::vector<HeadChange>& heads) {
   std::vector<HeadChange> changed;
   for (const HeadChange& head : heads) {
     if (head.changed) changed.push_back(head);
@@ -114,7 +114,7 @@ Json changed_heads(const CheckpointAnalysis& to, const std::vector<HeadChange>& 
 }
 
 // Heads whose PC0 is another axis.
-Json changed_axes(const CheckpointAnalysis& to, const std::vector<HeadChange>& heads) {
+Json changed_axes(const CheckpointTable& to, const std::vector<HeadChange>& heads) {
   Json list = Json::array();
   for (const HeadChange& head : heads) {
     if (!head.axis_changed) continue;
@@ -138,24 +138,25 @@ Json in_two_ways(Change all, size_t heads, const Change& stayed, size_t staying)
 }
 
 // What changed between two checkpoints over heads.
-class OverHeads {
+class HeadDifferences {
  public:
-  OverHeads(const Comparison& comparison, const GroupNumbers& before, const GroupNumbers& after)
+  HeadDifferences(const CheckpointComparison& comparison, const GroupNumbers& before,
+                  const GroupNumbers& after)
       : before_(before),
         after_(after),
         same_(*before.group().checkpoint, *after.group().checkpoint, comparison),
         pair_(pairing(*before.group().checkpoint, *after.group().checkpoint)) {}
 
-  // `place`: of the reading in all_readings().
-  Json of(size_t place, const PlacedReading& reading, Over what) const {
-    const PlacedReading of_run = carried_reading(reading);
-    const bool on_axis = of_run.statistic->sign == Sign::run && !of_run.reading->absolute;
-    Change all = subtract(before_.of(place, what), after_.of(place, what),
+  // `index`: of the reading in all_views().
+  Json of(size_t index, const IndexedView& view, Aggregate what) const {
+    const IndexedView of_run = carried_view(view);
+    const bool on_axis = of_run.statistic->sign == Sign::run && !of_run.view->absolute;
+    Change all = subtract(before_.of(index, what), after_.of(index, what),
                           after_.group().block_sizes, pair_);
     if (on_axis) {
-      if (pair_.paired && what == Over::mean) {  // else each side's error has it
-        all.se = std::hypot(all.se, sign_error(before_.group(), reading),
-                            sign_error(after_.group(), reading));
+      if (pair_.paired && what == Aggregate::mean) {  // else each side's error has it
+        all.se =
+            std::hypot(all.se, sign_error(before_.group(), view), sign_error(after_.group(), view));
       }
       const Change stayed =
           subtract(estimate(same_.before(), of_run, what), estimate(same_.after(), of_run, what),
@@ -163,11 +164,11 @@ class OverHeads {
       return in_two_ways(all, after_.group().rows.size(), stayed, same_.after().rows.size());
     }
     Json json = leaf(all);
-    if (reading.statistic->step) {
+    if (view.statistic->step) {
       json["real"] = Json();
       json["flag"] = kStepFunction;
     }
-    if (reading.statistic->sign == Sign::rule && !reading.reading->absolute) {
+    if (view.statistic->sign == Sign::rule && !view.view->absolute) {
       json["real"] = Json();
       json["flag"] = "sign_rule";
     }
@@ -179,35 +180,35 @@ class OverHeads {
 
  private:
   // What signs add that could as well be others.
-  static double sign_error(const HeadGroup& group, const PlacedReading& reading) {
-    return reading.statistic->carried.empty() ? 0 : turning_error(group, reading.place);
+  static double sign_error(const HeadGroup& group, const IndexedView& view) {
+    return view.statistic->carried.empty() ? 0 : turning_error(group, view.index);
   }
 
   const GroupNumbers& before_;
   const GroupNumbers& after_;
-  SameAxes same_;
+  MatchingAxes same_;
   Pairing pair_;
 };
 
 }  // namespace
 
-Json compare_checkpoints(const Comparison& comparison, const GroupNumbers& before,
+Json compare_checkpoints(const CheckpointComparison& comparison, const GroupNumbers& before,
                          const GroupNumbers& after) {
-  const CheckpointAnalysis &from = *comparison.from().front(), &to = comparison.to();
-  const OverHeads over(comparison, before, after);
+  const CheckpointTable &from = *comparison.from().front(), &to = comparison.to();
+  const HeadDifferences over(comparison, before, after);
   Json json{{"from", from.label}, {"to", to.label}, {"paired", over.pair().paired ? 1 : 0}};
   json["few_blocks"] = over.pair().df + 1 < kFewBlocks;
-  const std::vector<PlacedReading> readings = all_readings();
-  const auto add = [&](const std::string& key, size_t place, Over what) {
+  const std::vector<IndexedView> views = all_views();
+  const auto add = [&](const std::string& key, size_t index, Aggregate what) {
     if (key.empty()) return;
-    json[key] = over.of(place, readings[place], what);
-    if (!other_context(*readings[place].statistic, from, to)) return;
+    json[key] = over.of(index, views[index], what);
+    if (!other_context(*views[index].statistic, from, to)) return;
     json[key]["real"] = Json();
     json[key]["flag"] = kOtherContext;
   };
-  for (size_t place = 0; place < readings.size(); ++place) {
-    add(readings[place].reading->mean, place, Over::mean);
-    add(readings[place].reading->spread, place, Over::spread);
+  for (size_t index = 0; index < views.size(); ++index) {
+    add(views[index].view->mean, index, Aggregate::mean);
+    add(views[index].view->spread, index, Aggregate::spread);
   }
   if (!from.loss.empty() && !to.loss.empty()) {
     json["loss"] = leaf(loss_change(from, to));
@@ -217,11 +218,11 @@ Json compare_checkpoints(const Comparison& comparison, const GroupNumbers& befor
     }
   }
   json["taxonomy"] = over.classes();
-  for (const PlacedReading& reading : readings) {
-    if (!reading.statistic->list_changes || reading.reading->absolute) continue;
-    const PlacedReading of_run = carried_reading(reading);
+  for (const IndexedView& view : views) {
+    if (!view.statistic->list_changes || view.view->absolute) continue;
+    const IndexedView of_run = carried_view(view);
     const std::vector<HeadChange>& heads = comparison.changes(of_run);
-    json["heads_" + reading.statistic->key] = changed_heads(to, heads);
+    json["heads_" + view.statistic->key] = changed_heads(to, heads);
     if (of_run.statistic->sign == Sign::run) json["axes"] = changed_axes(to, heads);
   }
   return json;

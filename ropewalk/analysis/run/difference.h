@@ -15,7 +15,7 @@ namespace ropewalk {
 // real where the two contradict each other. Heads whose PC0 is another axis are listed apart. Lists
 // of heads follow head_changes.h. `comparison`: from one checkpoint; `before` and `after`: of all
 // heads of either.
-Json compare_checkpoints(const Comparison& comparison, const GroupNumbers& before,
+Json compare_checkpoints(const CheckpointComparison& comparison, const GroupNumbers& before,
                          const GroupNumbers& after);
 
 }  // namespace ropewalk

@@ -6,17 +6,17 @@ namespace ropewalk {
 
 GroupNumbers::GroupNumbers(HeadGroup group)
     : group_(std::move(group)), classes_(class_shares(group_)) {
-  const auto number = [&](const std::string& key, const PlacedReading& reading, Over what) {
-    return key.empty() ? Estimate() : estimate(group_, reading, what);
+  const auto number = [&](const std::string& key, const IndexedView& view, Aggregate what) {
+    return key.empty() ? Estimate() : estimate(group_, view, what);
   };
-  for (const PlacedReading& reading : all_readings()) {
-    means_.push_back(number(reading.reading->mean, reading, Over::mean));
-    spreads_.push_back(number(reading.reading->spread, reading, Over::spread));
+  for (const IndexedView& view : all_views()) {
+    means_.push_back(number(view.view->mean, view, Aggregate::mean));
+    spreads_.push_back(number(view.view->spread, view, Aggregate::spread));
   }
 }
 
-const Estimate& GroupNumbers::of(size_t reading, Over what) const {
-  return (what == Over::mean ? means_ : spreads_)[reading];
+const Estimate& GroupNumbers::of(size_t view, Aggregate what) const {
+  return (what == Aggregate::mean ? means_ : spreads_)[view];
 }
 
 }  // namespace ropewalk

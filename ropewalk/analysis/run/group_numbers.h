@@ -14,8 +14,8 @@ class GroupNumbers {
   explicit GroupNumbers(HeadGroup group);
 
   const HeadGroup& group() const { return group_; }
-  // Of a reading, by its place in all_readings(); one that has no key in the summary has no number.
-  const Estimate& of(size_t reading, Over what) const;
+  // Of a reading, by its place in all_views(); one that has no key in the summary has no number.
+  const Estimate& of(size_t view, Aggregate what) const;
   const ClassShares& classes() const { return classes_; }
 
  private:

@@ -29,11 +29,11 @@ Estimate absolute(Estimate number) {
 
 // A head's number, as the reading takes it. That of a step function has no replicates: they mostly
 // agree, which is no certainty.
-Estimate number_of(const CheckpointAnalysis& checkpoint, const PlacedReading& reading, size_t row,
+Estimate number_of(const CheckpointTable& checkpoint, const IndexedView& view, size_t row,
                    size_t number) {
-  Estimate found = head_estimate(checkpoint, reading.place, row, number);
-  if (reading.statistic->step) found.replicates.clear();
-  return reading.reading->absolute ? absolute(std::move(found)) : found;
+  Estimate found = head_estimate(checkpoint, view.index, row, number);
+  if (view.statistic->step) found.replicates.clear();
+  return view.view->absolute ? absolute(std::move(found)) : found;
 }
 
 // The same on the statistic's scale, of numbers per token over the context. `sizes`: of its blocks.
@@ -81,7 +81,7 @@ void add_seeds(Change& change, const std::vector<Estimate>& seeds) {
               (documents * documents / std::max(change.df, 1.0) + between * between / (count - 1));
 }
 
-std::vector<double> block_sizes(const CheckpointAnalysis& checkpoint, size_t row, size_t number) {
+std::vector<double> block_sizes(const CheckpointTable& checkpoint, size_t row, size_t number) {
   const size_t blocks =
       checkpoint.block_sizes.empty() ? 0 : static_cast<size_t>(checkpoint.n_blocks[row]);
   const auto begin = checkpoint.block_sizes.begin() + static_cast<std::ptrdiff_t>(number * blocks);
@@ -90,21 +90,21 @@ std::vector<double> block_sizes(const CheckpointAnalysis& checkpoint, size_t row
 
 }  // namespace
 
-Comparison::Comparison(std::vector<const CheckpointAnalysis*> from, const CheckpointAnalysis& to,
-                       double min_change)
+CheckpointComparison::CheckpointComparison(std::vector<const CheckpointTable*> from,
+                                           const CheckpointTable& to, double min_change)
     : from_(std::move(from)),
       to_(&to),
       after_(heads_of(to)),
       pairing_(pairing(*from_.front(), to)),
       min_change_(min_change) {
-  for (const CheckpointAnalysis* checkpoint : from_) {
+  for (const CheckpointTable* checkpoint : from_) {
     before_.push_back(heads_of(*checkpoint));
     const Pairing own = pairing(*checkpoint, to);
     pairing_ = {pairing_.paired && own.paired, std::min(pairing_.df, own.df)};
   }
 }
 
-Comparison::Heads Comparison::heads_of(const CheckpointAnalysis& checkpoint) {
+CheckpointComparison::Heads CheckpointComparison::heads_of(const CheckpointTable& checkpoint) {
   Heads heads;
   for (const size_t row : checkpoint.head_rows()) {
     heads.try_emplace({checkpoint.layer[row], checkpoint.q_head[row]}, HeadRow{row, heads.size()});
@@ -112,7 +112,8 @@ Comparison::Heads Comparison::heads_of(const CheckpointAnalysis& checkpoint) {
   return heads;
 }
 
-double Comparison::common_sign(const std::vector<HeadRow>& before, const HeadRow& after) const {
+double CheckpointComparison::common_sign(const std::vector<HeadRow>& before,
+                                         const HeadRow& after) const {
   double sign = 0;
   for (size_t i = 0; i < from_.size(); ++i) {
     if (from_[i]->axes.empty() || to_->axes.empty()) return 1;  // tables that do not say
@@ -129,7 +130,8 @@ double Comparison::common_sign(const std::vector<HeadRow>& before, const HeadRow
   return sign;
 }
 
-std::vector<Comparison::HeadRow> Comparison::rows_before(const Heads::key_type& head) const {
+std::vector<CheckpointComparison::HeadRow> CheckpointComparison::rows_before(
+    const Heads::key_type& head) const {
   std::vector<HeadRow> rows;
   for (const Heads& before : before_) {
     const auto found = before.find(head);
@@ -139,29 +141,29 @@ std::vector<Comparison::HeadRow> Comparison::rows_before(const Heads::key_type& 
   return rows;
 }
 
-double Comparison::axis_sign(int64_t layer, int64_t q_head) const {
+double CheckpointComparison::axis_sign(int64_t layer, int64_t q_head) const {
   const auto after = after_.find({layer, q_head});
   const std::vector<HeadRow> rows = rows_before({layer, q_head});
   return after == after_.end() || rows.empty() ? 0 : common_sign(rows, after->second);
 }
 
-Change Comparison::change_of(const std::vector<Estimate>& before, const Estimate& after,
-                             const HeadRow& row) const {
+Change CheckpointComparison::change_of(const std::vector<Estimate>& before, const Estimate& after,
+                                       const HeadRow& row) const {
   Change change =
       subtract(mean_of(before), after, block_sizes(*to_, row.row, row.number), pairing_);
   add_seeds(change, before);
   return change;
 }
 
-const std::vector<HeadChange>& Comparison::changes(const PlacedReading& reading) const {
-  const auto known = changes_.find(reading.reading);
+const std::vector<HeadChange>& CheckpointComparison::changes(const IndexedView& view) const {
+  const auto known = changes_.find(view.view);
   if (known != changes_.end()) return known->second;
-  return changes_.emplace(reading.reading, find_changes(reading)).first->second;
+  return changes_.emplace(view.view, find_changes(view)).first->second;
 }
 
-std::vector<HeadChange> Comparison::find_changes(const PlacedReading& reading) const {
-  const Statistic& statistic = *reading.statistic;
-  const bool signed_axis = statistic.sign == Sign::run && !reading.reading->absolute;
+std::vector<HeadChange> CheckpointComparison::find_changes(const IndexedView& view) const {
+  const Statistic& statistic = *view.statistic;
+  const bool signed_axis = statistic.sign == Sign::run && !view.view->absolute;
   const bool contexts = std::any_of(from_.begin(), from_.end(), [&](const auto* from) {
     return ropewalk::other_context(statistic, *from, *to_);
   });
@@ -174,12 +176,11 @@ std::vector<HeadChange> Comparison::find_changes(const PlacedReading& reading) c
     const double unit = unit_size(statistic.unit, to_->units.in_layer(head.first));
     std::vector<Estimate> before, scaled_before;
     for (size_t i = 0; i < from_.size(); ++i) {
-      before.push_back(number_of(*from_[i], reading, rows[i].row, rows[i].number));
+      before.push_back(number_of(*from_[i], view, rows[i].row, rows[i].number));
       scaled_before.push_back(scaled(before.back(), statistic.scale, unit,
                                      block_sizes(*from_[i], rows[i].row, rows[i].number)));
     }
-    const Estimate to =
-        times(number_of(*to_, reading, after.row, after.number), sign == 0 ? 1 : sign);
+    const Estimate to = times(number_of(*to_, view, after.row, after.number), sign == 0 ? 1 : sign);
     HeadChange one;
     one.row = after.row;
     one.before = mean_of(before).value;
@@ -220,19 +221,19 @@ const char* HeadChange::flag() const {
                          : "";
 }
 
-bool other_context(const Statistic& statistic, const CheckpointAnalysis& from,
-                   const CheckpointAnalysis& to) {
+bool other_context(const Statistic& statistic, const CheckpointTable& from,
+                   const CheckpointTable& to) {
   const int64_t before = from.origin.context, after = to.origin.context;
   return statistic.unit != Unit::one && before > 0 && after > 0 && before != after;
 }
 
-std::vector<PlacedReading> comparable_readings() {
-  std::vector<PlacedReading> readings;
-  for (const PlacedReading& one : all_readings()) {
-    const bool arbitrary = one.statistic->sign == Sign::rule && !one.reading->absolute;
-    if (one.statistic->error && !arbitrary) readings.push_back(one);
+std::vector<IndexedView> comparable_views() {
+  std::vector<IndexedView> views;
+  for (const IndexedView& one : all_views()) {
+    const bool arbitrary = one.statistic->sign == Sign::rule && !one.view->absolute;
+    if (one.statistic->error && !arbitrary) views.push_back(one);
   }
-  return readings;
+  return views;
 }
 
 }  // namespace ropewalk

@@ -16,8 +16,8 @@ inline constexpr double kDiscoveryRate = 0.05;
 inline constexpr double kMinChange = 0.5;
 
 // Whether a number per token is of two contexts: its change is that of the unit, and no finding.
-bool other_context(const Statistic& statistic, const CheckpointAnalysis& from,
-                   const CheckpointAnalysis& to);
+bool other_context(const Statistic& statistic, const CheckpointTable& from,
+                   const CheckpointTable& to);
 inline constexpr const char* kOtherContext = "other_context";
 inline constexpr const char* kStepFunction = "step_function";
 
@@ -45,14 +45,14 @@ struct HeadChange {
 
 // A checkpoint beside an earlier one, or beside baselines of several seeds: then changes are from
 // their mean, and how much seeds differ counts as error. Of one thread.
-class Comparison {
+class CheckpointComparison {
  public:
   // `min_change`: a share of the spread over heads.
-  Comparison(std::vector<const CheckpointAnalysis*> from, const CheckpointAnalysis& to,
-             double min_change = kMinChange);
+  CheckpointComparison(std::vector<const CheckpointTable*> from, const CheckpointTable& to,
+                       double min_change = kMinChange);
 
-  const CheckpointAnalysis& to() const { return *to_; }
-  const std::vector<const CheckpointAnalysis*>& from() const { return from_; }
+  const CheckpointTable& to() const { return *to_; }
+  const std::vector<const CheckpointTable*>& from() const { return from_; }
   bool paired() const { return pairing_.paired; }
 
   // Of a head of `to`: 1 or -1, which makes its PC0 point the way of the earlier ones'; 0 where it
@@ -60,7 +60,7 @@ class Comparison {
   double axis_sign(int64_t layer, int64_t q_head) const;
 
   // Of all heads that both sides have with a number. Computed once, and kept.
-  const std::vector<HeadChange>& changes(const PlacedReading& reading) const;
+  const std::vector<HeadChange>& changes(const IndexedView& view) const;
 
  private:
   struct HeadRow {
@@ -71,26 +71,26 @@ class Comparison {
 
   // A head's rows in the earlier checkpoints; none where one of them lacks it.
   std::vector<HeadRow> rows_before(const Heads::key_type& head) const;
-  static Heads heads_of(const CheckpointAnalysis& checkpoint);
+  static Heads heads_of(const CheckpointTable& checkpoint);
   // 1 or -1: the sign that makes PC0 of the later one point the way of the earlier ones'; 0 where
   // it is another axis.
   double common_sign(const std::vector<HeadRow>& before, const HeadRow& after) const;
-  std::vector<HeadChange> find_changes(const PlacedReading& reading) const;
+  std::vector<HeadChange> find_changes(const IndexedView& view) const;
   // From the mean of a head's earlier numbers, one per checkpoint, to its later one.
   Change change_of(const std::vector<Estimate>& before, const Estimate& after,
                    const HeadRow& row) const;
 
-  std::vector<const CheckpointAnalysis*> from_;
-  const CheckpointAnalysis* to_;
+  std::vector<const CheckpointTable*> from_;
+  const CheckpointTable* to_;
   std::vector<Heads> before_;
   Heads after_;
   Pairing pairing_;
   double min_change_;
-  mutable std::map<const Reading*, std::vector<HeadChange>> changes_;
+  mutable std::map<const StatisticView*, std::vector<HeadChange>> changes_;
 };
 
 // The readings of which changes mean something: those with an error, and not those whose sign one
 // checkpoint alone decides.
-std::vector<PlacedReading> comparable_readings();
+std::vector<IndexedView> comparable_views();
 
 }  // namespace ropewalk

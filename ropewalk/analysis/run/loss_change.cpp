@@ -19,7 +19,7 @@ double residual(const LossPart& part, const LossRow& all) {
 
 }  // namespace
 
-Change loss_change(const CheckpointAnalysis& from, const CheckpointAnalysis& to) {
+Change loss_change(const CheckpointTable& from, const CheckpointTable& to) {
   Change change{std::nan(""), std::nan(""), 0};
   if (from.loss.empty() || to.loss.empty()) return change;
   const LossRow &before = from.loss.front(), &after = to.loss.front();

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "ropewalk/analysis/run/change.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
 // How much the loss changed from one checkpoint to another, in nats per token. Where both read the
 // same documents, the error is that of the paired difference; else both errors are joined as
 // independent. NaN where one of them was not measured.
-Change loss_change(const CheckpointAnalysis& from, const CheckpointAnalysis& to);
+Change loss_change(const CheckpointTable& from, const CheckpointTable& to);
 
 }  // namespace ropewalk

@@ -18,7 +18,7 @@ constexpr const char* kMeans[] = {
 Json known(int64_t count) { return count > 0 ? Json(count) : Json(); }
 
 // The share of heads whose attention the drift of keys raises with the position of the key.
-Json positive_bias(const CheckpointAnalysis& checkpoint) {
+Json positive_bias(const CheckpointTable& checkpoint) {
   const std::vector<double>& bias = checkpoint.column("bias_strength").value;
   int64_t heads = 0, positive = 0;
   for (const size_t row : whole_group(checkpoint).rows) {
@@ -38,10 +38,10 @@ Json published_of(const std::string& label) {
 
 }  // namespace
 
-void add_models(Json& summary, const std::vector<CheckpointAnalysis>& checkpoints) {
+void add_models(Json& summary, const std::vector<CheckpointTable>& checkpoints) {
   Json models = Json::array();
   const int64_t context = published_models().at("context");
-  for (const CheckpointAnalysis& checkpoint : checkpoints) {
+  for (const CheckpointTable& checkpoint : checkpoints) {
     const std::string& label = checkpoint.label;
     const CheckpointOrigin& origin = checkpoint.origin;
     Json model{{"label", label},

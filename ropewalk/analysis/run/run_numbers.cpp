@@ -21,14 +21,14 @@ constexpr int64_t kLargestLayer = 1000000;
 constexpr double kAgreement = 1e-6;  // the table has 9 significant digits
 
 // Mean of each component over the heads of a group.
-std::vector<double> component_means(const HeadGroup& group, const PlacedReading& reading) {
-  const CheckpointAnalysis& checkpoint = *group.checkpoint;
+std::vector<double> component_means(const HeadGroup& group, const IndexedView& view) {
+  const CheckpointTable& checkpoint = *group.checkpoint;
   std::set<std::pair<int64_t, int64_t>> counted;
   for (const size_t row : group.rows)
     counted.emplace(checkpoint.layer[row], checkpoint.q_head[row]);
   std::map<int64_t, std::vector<double>> components;
   for (size_t row = 0; row < checkpoint.rows(); ++row) {
-    const double value = checkpoint.columns[reading.place].value[row];
+    const double value = checkpoint.columns[view.index].value[row];
     if (!std::isnan(value) && counted.contains({checkpoint.layer[row], checkpoint.q_head[row]})) {
       components[checkpoint.pc[row]].push_back(value);
     }
@@ -36,14 +36,14 @@ std::vector<double> component_means(const HeadGroup& group, const PlacedReading&
   std::vector<double> means;
   // Up to the first component that nobody has: a gap cannot be stacked.
   for (int64_t pc = 0; components.contains(pc); ++pc) {
-    means.push_back(over_heads(Over::mean, components[pc]));
+    means.push_back(over_heads(Aggregate::mean, components[pc]));
   }
   return means;
 }
 
 // Of a group, by layer, then head.
 std::vector<size_t> sorted_rows(const HeadGroup& group) {
-  const CheckpointAnalysis& checkpoint = *group.checkpoint;
+  const CheckpointTable& checkpoint = *group.checkpoint;
   std::vector<size_t> rows = group.rows;
   std::sort(rows.begin(), rows.end(), [&](size_t a, size_t b) {
     return std::pair(checkpoint.layer[a], checkpoint.q_head[a]) <
@@ -52,27 +52,27 @@ std::vector<size_t> sorted_rows(const HeadGroup& group) {
   return rows;
 }
 
-std::vector<HeadPoint> head_points(const CheckpointAnalysis& checkpoint,
+std::vector<HeadPoint> head_points(const CheckpointTable& checkpoint,
                                    const std::vector<size_t>& rows) {
   std::vector<HeadPoint> heads;
   for (const size_t row : rows) {
     const int64_t rope = checkpoint.rope[row];
     heads.push_back({checkpoint.layer[row], checkpoint.q_head[row],
-                     rope == CheckpointAnalysis::kUnknown ? std::nullopt : std::optional(rope == 1),
+                     rope == CheckpointTable::kUnknown ? std::nullopt : std::optional(rope == 1),
                      *class_of(checkpoint, row)});
   }
   return heads;
 }
 
 // Adds the means over heads, with the errors that a summary states. False: it states other means.
-bool add_series(CheckpointNumbers& numbers, const CheckpointAnalysis& checkpoint,
+bool add_series(CheckpointNumbers& numbers, const CheckpointTable& checkpoint,
                 const Json& summary) {
   bool agrees = true;
   for (size_t i = 0; i < checkpoint.series.size(); ++i) {
     const int64_t rope = series()[i]->table == SeriesTable::bands ? 1 : SeriesMean::kAll;
     std::vector<SeriesNumbers>& of = numbers.series.emplace_back();
     std::vector<SeriesMean> means = checkpoint.series[i].means;
-    agrees = take_series_errors(means, i, checkpoint, summary) && agrees;
+    agrees = fill_series_errors(means, i, checkpoint, summary) && agrees;
     for (const SeriesMean& mean : means) {
       if (mean.rope != rope || mean.heads.empty()) continue;
       const int64_t heads = *std::max_element(mean.heads.begin(), mean.heads.end());
@@ -82,7 +82,7 @@ bool add_series(CheckpointNumbers& numbers, const CheckpointAnalysis& checkpoint
   return agrees;
 }
 
-CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64_t last_layer) {
+CheckpointNumbers checkpoint_numbers(const CheckpointTable& checkpoint, int64_t last_layer) {
   CheckpointNumbers numbers;
   numbers.label = checkpoint.label;
   numbers.phase = checkpoint.phase;
@@ -101,18 +101,18 @@ CheckpointNumbers checkpoint_numbers(const CheckpointAnalysis& checkpoint, int64
     depth.push_back(depth_group(checkpoint, bin, last_layer));
     numbers.depth_heads[static_cast<size_t>(bin)] = static_cast<int64_t>(depth.back().rows.size());
   }
-  for (const PlacedReading& reading : all_readings()) {
-    ReadingNumbers& of = numbers.readings.emplace_back();
-    const std::vector<double> values = values_of(all, reading);
-    of.over_heads = {over_heads(Over::mean, values), over_heads(Over::spread, values), kMissing};
+  for (const IndexedView& view : all_views()) {
+    ViewNumbers& of = numbers.views.emplace_back();
+    const std::vector<double> values = values_of(all, view);
+    of.over_heads = {over_heads(Aggregate::mean, values), over_heads(Aggregate::spread, values),
+                     kMissing};
     for (size_t bin = 0; bin < kDepthBins; ++bin) {
-      of.depth[bin] = {over_heads(Over::mean, values_of(depth[bin], reading)), kMissing};
+      of.depth[bin] = {over_heads(Aggregate::mean, values_of(depth[bin], view)), kMissing};
     }
-    if (reading.statistic->shares) of.components = component_means(all, reading);
-    const HeadColumn& column = checkpoint.columns[reading.place];
+    if (view.statistic->shares) of.components = component_means(all, view);
+    const HeadColumn& column = checkpoint.columns[view.index];
     for (const size_t row : rows) {
-      of.heads.push_back(reading.reading->absolute ? std::abs(column.value[row])
-                                                   : column.value[row]);
+      of.heads.push_back(view.view->absolute ? std::abs(column.value[row]) : column.value[row]);
     }
   }
   const std::vector<int64_t> counts = class_counts(all);
@@ -187,19 +187,19 @@ class SummaryReader {
 };
 
 void add_errors(CheckpointNumbers& numbers, const SummaryReader& summary) {
-  const std::vector<PlacedReading> readings = all_readings();
-  for (size_t i = 0; i < readings.size(); ++i) {
-    const Reading& reading = *readings[i].reading;
-    ReadingNumbers& of = numbers.readings[i];
+  const std::vector<IndexedView> views = all_views();
+  for (size_t i = 0; i < views.size(); ++i) {
+    const StatisticView& view = *views[i].view;
+    ViewNumbers& of = numbers.views[i];
     // A table without its heads.csv has none of these.
-    if (readings[i].statistic->table == Table::heads && std::isnan(of.over_heads.mean)) continue;
-    if (!reading.mean.empty()) {
-      of.over_heads.se = summary.error_under(reading.mean, of.over_heads.mean);
+    if (views[i].statistic->table == Table::heads && std::isnan(of.over_heads.mean)) continue;
+    if (!view.mean.empty()) {
+      of.over_heads.se = summary.error_under(view.mean, of.over_heads.mean);
     }
-    const Json& cells = summary.under(reading.depth);
+    const Json& cells = summary.under(view.depth);
     for (size_t bin = 0; cells.is_array() && bin < std::min<size_t>(kDepthBins, cells.size());
          ++bin) {
-      of.depth[bin].se = summary.error_of(cells[bin], of.depth[bin].value, reading.depth);
+      of.depth[bin].se = summary.error_of(cells[bin], of.depth[bin].value, view.depth);
     }
   }
   if (const Json& classes = summary.under("taxonomy"); classes.is_object()) {
@@ -212,16 +212,16 @@ void add_errors(CheckpointNumbers& numbers, const SummaryReader& summary) {
 }
 
 bool any_errors(const CheckpointNumbers& numbers) {
-  return std::any_of(numbers.readings.begin(), numbers.readings.end(),
-                     [](const ReadingNumbers& of) { return !std::isnan(of.over_heads.se); });
+  return std::any_of(numbers.views.begin(), numbers.views.end(),
+                     [](const ViewNumbers& of) { return !std::isnan(of.over_heads.se); });
 }
 
 // A summary lists its checkpoints: the table must have them.
-void check_labels(const HeadTable& table, const Json& summary, const std::string& source) {
+void check_labels(const RunTable& table, const Json& summary, const std::string& source) {
   const auto list = summary.find("checkpoints");
   if (list == summary.end() || !list->is_array()) return;
   std::set<std::string> labels;
-  for (const CheckpointAnalysis& checkpoint : table.checkpoints) labels.insert(checkpoint.label);
+  for (const CheckpointTable& checkpoint : table.checkpoints) labels.insert(checkpoint.label);
   for (const Json& entry : *list) {
     const Json label = entry.is_object() ? entry.value("label", Json()) : Json();
     if (!label.is_string() || labels.contains(label.get<std::string>())) continue;
@@ -247,7 +247,7 @@ void require_heads(const RunNumbers& run) {
 
 }  // namespace
 
-RunNumbers run_numbers(const HeadTable& table, const Json& summary,
+RunNumbers run_numbers(const RunTable& table, const Json& summary,
                        const std::string& summary_source) {
   RunNumbers run;
   run.source = table.source;
@@ -255,14 +255,14 @@ RunNumbers run_numbers(const HeadTable& table, const Json& summary,
     throw InputError("{}: expected a JSON object, as analyze writes it", summary_source);
   }
   if (summary.is_object()) check_labels(table, summary, summary_source);
-  const CheckpointAnalysis& first = table.checkpoints.front();
+  const CheckpointTable& first = table.checkpoints.front();
   const bool one_model =
       std::all_of(table.checkpoints.begin(), table.checkpoints.end(),
-                  [&](const CheckpointAnalysis& c) { return c.model == first.model; });
+                  [&](const CheckpointTable& c) { return c.model == first.model; });
   if (one_model && first.model != first.label) run.model = first.model;
-  run.models = first.beside && table.checkpoints.size() > 1;
+  run.models = first.independent_model && table.checkpoints.size() > 1;
 
-  for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
+  for (const CheckpointTable& checkpoint : table.checkpoints) {
     const SummaryReader reader(summary, summary_source, checkpoint.label);
     const auto stated = [&](const char* key, int64_t most) {
       return summary.is_object() ? reader.stated(key, most).value_or(0) : 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/run/depth.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/analysis/table/taxonomy.h"
 #include "ropewalk/base/files/json.h"
 
@@ -36,7 +36,7 @@ struct DepthCell {
 };
 
 // One reading of the heads that have it.
-struct ReadingNumbers {
+struct ViewNumbers {
   HeadMean over_heads;
   std::array<DepthCell, kDepthBins> depth;  // means in each tenth of the depth
   std::vector<double> components;           // mean of each; of shares alone; empty: unknown
@@ -61,13 +61,13 @@ struct SeriesNumbers {
 struct CheckpointNumbers {
   std::string label;
   std::string phase;
-  int64_t step = CheckpointAnalysis::kUnknown;  // of training
-  int64_t tokens = CheckpointAnalysis::kUnknown;
+  int64_t step = CheckpointTable::kUnknown;  // of training
+  int64_t tokens = CheckpointTable::kUnknown;
   int64_t context = 0;                                  // tokens per document; 0: unknown
   int64_t undefined = 0;                                // heads left out because a value is missing
   std::vector<HeadPoint> heads;                         // by layer, then head
   int64_t last_layer = 0;                               // the model's highest layer index
-  std::vector<ReadingNumbers> readings;                 // in the order of all_readings()
+  std::vector<ViewNumbers> views;                       // in the order of all_views()
   std::array<ClassShare, kHeadClasses.size()> classes;  // in the order of kHeadClasses
   std::array<int64_t, kDepthBins> depth_heads{};
   // In the order of series(); of bands over RoPE heads, by set of angles, of curves over all heads.
@@ -91,7 +91,7 @@ struct RunNumbers {
 // `summary` (null: none) adds standard errors, and the model's last layer where the heads measured
 // do not reach it. Throws InputError naming `summary_source` where it disagrees with the table: it
 // then belongs to another one; and where no head counts, as there is then nothing to show.
-RunNumbers run_numbers(const HeadTable& table, const Json& summary = {},
+RunNumbers run_numbers(const RunTable& table, const Json& summary = {},
                        const std::string& summary_source = {});
 
 }  // namespace ropewalk

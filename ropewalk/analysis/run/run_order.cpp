@@ -4,14 +4,14 @@
 
 namespace ropewalk {
 
-RunOrder::RunOrder(const std::vector<CheckpointAnalysis>& checkpoints) {
-  for (const CheckpointAnalysis& checkpoint : checkpoints) {
+RunOrder::RunOrder(const std::vector<CheckpointTable>& checkpoints) {
+  for (const CheckpointTable& checkpoint : checkpoints) {
     const int64_t context = checkpoint.origin.context;
-    Entry entry{checkpoint.label, context, false, checkpoint.random, checkpoint.beside};
+    Entry entry{checkpoint.label, context, false, checkpoint.random, checkpoint.independent_model};
     const ContextLabel label = split_label(checkpoint.label);
     // A label of somebody's own may look like one of these.
     if (label.context > 0 && (context == 0 || context == label.context)) {
-      entry = {label.name, label.context, true, checkpoint.random, checkpoint.beside};
+      entry = {label.name, label.context, true, checkpoint.random, checkpoint.independent_model};
       several_ = true;
     }
     entries_.push_back(entry);
@@ -20,7 +20,7 @@ RunOrder::RunOrder(const std::vector<CheckpointAnalysis>& checkpoints) {
 
 std::optional<size_t> RunOrder::step_from(size_t index) const {
   const Entry& to = entries_[index];
-  if (to.random || to.beside) return std::nullopt;
+  if (to.random || to.independent_model) return std::nullopt;
   std::optional<size_t> before;
   for (size_t i = index; i-- > 0;) {
     const Entry& from = entries_[i];
@@ -33,7 +33,7 @@ std::optional<size_t> RunOrder::step_from(size_t index) const {
 
 std::optional<size_t> RunOrder::last() const {
   for (size_t i = entries_.size(); i-- > 0;) {
-    if (entries_[i].beside) return std::nullopt;
+    if (entries_[i].independent_model) return std::nullopt;
     if (!entries_[i].random) return i;
   }
   return std::nullopt;

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -16,7 +16,7 @@ namespace ropewalk {
 // to one of several models.
 class RunOrder {
  public:
-  explicit RunOrder(const std::vector<CheckpointAnalysis>& checkpoints);
+  explicit RunOrder(const std::vector<CheckpointTable>& checkpoints);
 
   // Whether a checkpoint has several contexts.
   bool several() const { return several_; }
@@ -38,7 +38,7 @@ class RunOrder {
     int64_t context = 0;
     bool labelled = false;  // the label states the context
     bool random = false;
-    bool beside = false;
+    bool independent_model = false;
   };
   std::vector<Entry> entries_;
   bool several_ = false;

@@ -56,14 +56,14 @@ bool take(SeriesMean& mean, const Json& leaf) {
 
 }  // namespace
 
-Json summarize_bands(const CheckpointAnalysis& checkpoint) {
+Json summarize_bands(const CheckpointTable& checkpoint) {
   Json sets = Json::array();
   for (size_t grid = 0; grid < checkpoint.grids.size(); ++grid) {
     Json set;
-    for (size_t place = 0; place < checkpoint.series.size(); ++place) {
-      if (series()[place]->table != SeriesTable::bands) continue;
-      for (const SeriesMean& mean : checkpoint.series[place].means) {
-        if (mean.grid == grid) set[series()[place]->key] = describe(mean);
+    for (size_t index = 0; index < checkpoint.series.size(); ++index) {
+      if (series()[index]->table != SeriesTable::bands) continue;
+      for (const SeriesMean& mean : checkpoint.series[index].means) {
+        if (mean.grid == grid) set[series()[index]->key] = describe(mean);
       }
     }
     if (set.is_null()) continue;
@@ -73,13 +73,13 @@ Json summarize_bands(const CheckpointAnalysis& checkpoint) {
   return sets.empty() ? Json() : sets;
 }
 
-Json summarize_curves(const CheckpointAnalysis& checkpoint, int64_t rope) {
+Json summarize_curves(const CheckpointTable& checkpoint, int64_t rope) {
   Json curves;
-  for (size_t place = 0; place < checkpoint.series.size(); ++place) {
-    if (series()[place]->table != SeriesTable::curves) continue;
-    for (const SeriesMean& mean : checkpoint.series[place].means) {
+  for (size_t index = 0; index < checkpoint.series.size(); ++index) {
+    if (series()[index]->table != SeriesTable::curves) continue;
+    for (const SeriesMean& mean : checkpoint.series[index].means) {
       if (mean.rope != rope) continue;
-      Json& curve = curves[series()[place]->key];
+      Json& curve = curves[series()[index]->key];
       curve = describe(mean);
       curve["x"] = checkpoint.grids[mean.grid];
     }
@@ -87,13 +87,13 @@ Json summarize_curves(const CheckpointAnalysis& checkpoint, int64_t rope) {
   return curves;
 }
 
-bool take_series_errors(std::vector<SeriesMean>& means, size_t place,
-                        const CheckpointAnalysis& checkpoint, const Json& summary) {
-  const std::string& key = series()[place]->key;
+bool fill_series_errors(std::vector<SeriesMean>& means, size_t index,
+                        const CheckpointTable& checkpoint, const Json& summary) {
+  const std::string& key = series()[index]->key;
   bool agrees = true;
   for (SeriesMean& mean : means) {
     const std::vector<double>& points = checkpoint.grids[mean.grid];
-    if (series()[place]->table == SeriesTable::bands) {
+    if (series()[index]->table == SeriesTable::bands) {
       const Json& sets = member(member(summary, "bands"), checkpoint.label);
       if (!sets.is_array()) continue;
       bool found = false;

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/cases/sign_rule.h"
 #include "ropewalk/analysis/math/resampling.h"
+#include "ropewalk/analysis/replicates/sign_rule.h"
 #include "ropewalk/analysis/run/carried_signs.h"
 
 namespace ropewalk {
@@ -34,7 +34,7 @@ double turning_error(const HeadGroup& group, size_t statistic) {
   };
   std::vector<Head> heads;
   for (const size_t i : uncertain_signs(group)) {
-    Head head{number(group, statistic_place("r_q"), i), number(group, statistic_place("r_k"), i),
+    Head head{number(group, statistic_index("r_q"), i), number(group, statistic_index("r_k"), i),
               number(group, statistic, i)};
     if (head.r_q.complete() && head.r_k.complete()) heads.push_back(std::move(head));
   }

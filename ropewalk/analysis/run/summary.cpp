@@ -27,7 +27,7 @@ namespace {
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json count_or_null(int64_t count) {
-  return count == CheckpointAnalysis::kUnknown ? Json() : Json(count);
+  return count == CheckpointTable::kUnknown ? Json() : Json(count);
 }
 
 Json leaf(double value, double se) {
@@ -36,15 +36,15 @@ Json leaf(double value, double se) {
 
 // The keys of one group of heads, each {label: …}, added to `into`.
 void add_group(Json& into, const std::string& label, const GroupNumbers& numbers) {
-  const auto add = [&](const std::string& key, size_t reading, Over what) {
+  const auto add = [&](const std::string& key, size_t view, Aggregate what) {
     if (key.empty()) return;
-    const Estimate& number = numbers.of(reading, what);
+    const Estimate& number = numbers.of(view, what);
     into[key][label] = leaf(number.value, number.se);
   };
-  const std::vector<PlacedReading> readings = all_readings();
-  for (size_t i = 0; i < readings.size(); ++i) {
-    add(readings[i].reading->mean, i, Over::mean);
-    add(readings[i].reading->spread, i, Over::spread);
+  const std::vector<IndexedView> views = all_views();
+  for (size_t i = 0; i < views.size(); ++i) {
+    add(views[i].view->mean, i, Aggregate::mean);
+    add(views[i].view->spread, i, Aggregate::spread);
   }
   const ClassShares& shares = numbers.classes();
   Json classes = Json::object();
@@ -65,24 +65,24 @@ void add_group(Json& into, const std::string& label, const GroupNumbers& numbers
 }
 
 // Means in each tenth of the depth; an empty cell is null.
-void add_depth(Json& into, const CheckpointAnalysis& checkpoint) {
+void add_depth(Json& into, const CheckpointTable& checkpoint) {
   for (int bin = 0; bin < kDepthBins; ++bin) {
     const HeadGroup group = depth_group(checkpoint, bin, checkpoint.last_layer);
-    for (const PlacedReading& reading : all_readings()) {
-      if (reading.reading->depth.empty()) continue;
+    for (const IndexedView& view : all_views()) {
+      if (view.view->depth.empty()) continue;
       Json cell;
       if (!group.rows.empty()) {
-        const Estimate number = estimate(group, reading, Over::mean);
+        const Estimate number = estimate(group, view, Aggregate::mean);
         cell = leaf(number.value, number.se);
         cell["heads"] = group.rows.size();
       }
-      into[reading.reading->depth][checkpoint.label].push_back(cell);
+      into[view.view->depth][checkpoint.label].push_back(cell);
     }
   }
 }
 
 // Means by rotary pair and by distance, where there are any.
-void add_series(Json& json, const CheckpointAnalysis& checkpoint) {
+void add_series(Json& json, const CheckpointTable& checkpoint) {
   const auto add = [&](Json& into, const char* key, Json&& means) {
     if (!means.is_null()) into[key][checkpoint.label] = std::move(means);
   };
@@ -92,7 +92,7 @@ void add_series(Json& json, const CheckpointAnalysis& checkpoint) {
   add(json["nope"], "curves", summarize_curves(checkpoint, 0));
 }
 
-Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
+Json describe(const CheckpointTable& checkpoint, const HeadGroup& all) {
   const auto blocks = static_cast<double>(all.block_sizes.size());
   Json json{{"label", checkpoint.label},
             {"phase", checkpoint.phase},
@@ -114,7 +114,7 @@ Json describe(const CheckpointAnalysis& checkpoint, const HeadGroup& all) {
 }
 
 // One checkpoint: how it is described, and its numbers under the summary's keys.
-Json summarize(const CheckpointAnalysis& checkpoint, const GroupNumbers& all) {
+Json summarize(const CheckpointTable& checkpoint, const GroupNumbers& all) {
   Json numbers = Json::object();
   add_group(numbers, checkpoint.label, all);
   for (const auto& [key, rope] : {std::pair("rope", 1), std::pair("nope", 0)}) {
@@ -134,28 +134,29 @@ Json summarize(const CheckpointAnalysis& checkpoint, const GroupNumbers& all) {
 }
 
 // What is told of two checkpoints.
-struct ToldComparison {
-  std::string rows;                      // of changes.csv
-  Json difference;                       // null: there is no entry for it
-  std::unique_ptr<Comparison> of_heads;  // where heads are ranked by it
+struct ReportedComparison {
+  std::string rows;                                // of changes.csv
+  Json difference;                                 // null: there is no entry for it
+  std::unique_ptr<CheckpointComparison> of_heads;  // where heads are ranked by it
 };
 
 // Whether the summary has an entry for it. A whole run of one step is told as that step.
-bool has_entry(const Compared& compared, const RunOrder& order) {
-  using Kind = Compared::Kind;
+bool has_entry(const ComparedCheckpoints& compared, const RunOrder& order) {
+  using Kind = ComparedCheckpoints::Kind;
   if (compared.kind == Kind::whole) return order.step_from(compared.to) != compared.from.front();
   return compared.kind == Kind::step || compared.kind == Kind::context;
 }
 
-ToldComparison tell(const Compared& compared, const std::vector<CheckpointAnalysis>& checkpoints,
-                    const std::vector<std::optional<GroupNumbers>>& numbers, double min_change,
-                    const RunOrder& order) {
-  using Kind = Compared::Kind;
-  std::vector<const CheckpointAnalysis*> from;
+ReportedComparison tell(const ComparedCheckpoints& compared,
+                        const std::vector<CheckpointTable>& checkpoints,
+                        const std::vector<std::optional<GroupNumbers>>& numbers, double min_change,
+                        const RunOrder& order) {
+  using Kind = ComparedCheckpoints::Kind;
+  std::vector<const CheckpointTable*> from;
   for (const size_t i : compared.from) from.push_back(&checkpoints[i]);
   auto comparison =
-      std::make_unique<Comparison>(std::move(from), checkpoints[compared.to], min_change);
-  ToldComparison told;
+      std::make_unique<CheckpointComparison>(std::move(from), checkpoints[compared.to], min_change);
+  ReportedComparison told;
   told.rows = format_changes(compared.kind, *comparison);
   if (has_entry(compared, order)) {
     told.difference =
@@ -169,7 +170,7 @@ ToldComparison tell(const Compared& compared, const std::vector<CheckpointAnalys
 
 }  // namespace
 
-RunSummary summarize(const std::vector<CheckpointAnalysis>& checkpoints,
+RunSummary summarize(const std::vector<CheckpointTable>& checkpoints,
                      const ChangeOptions& options) {
   Json json{{"format", 1},
             {"thresholds", {{"high", kHighCorrelation}, {"low", kLowCorrelation}}},
@@ -178,7 +179,7 @@ RunSummary summarize(const std::vector<CheckpointAnalysis>& checkpoints,
             {"differences", Json::array()},
             {"rope", Json::object()},
             {"nope", Json::object()}};
-  const std::vector<Compared> compared = compared_checkpoints(checkpoints, options);
+  const std::vector<ComparedCheckpoints> compared = compared_checkpoints(checkpoints, options);
   // Checkpoints side by side, each in its own labels; then what changed between them.
   std::vector<std::optional<GroupNumbers>> numbers(checkpoints.size());
   std::vector<Json> parts(checkpoints.size());
@@ -187,7 +188,7 @@ RunSummary summarize(const std::vector<CheckpointAnalysis>& checkpoints,
     numbers[i].emplace(whole_group(checkpoints[i]));
     parts[i] = summarize(checkpoints[i], *numbers[i]);
   });
-  std::vector<ToldComparison> told(compared.size());
+  std::vector<ReportedComparison> told(compared.size());
   const RunOrder order(checkpoints);
   run_parallel(told.size(), [&](size_t i) {
     throw_if_interrupted();
@@ -198,21 +199,22 @@ RunSummary summarize(const std::vector<CheckpointAnalysis>& checkpoints,
     json.update(part.at("numbers"), /*merge_objects=*/true);
   }
   const bool models = std::any_of(checkpoints.begin(), checkpoints.end(),
-                                  [](const CheckpointAnalysis& one) { return one.beside; });
+                                  [](const CheckpointTable& one) { return one.independent_model; });
   if (models) add_models(json, checkpoints);
   RunSummary made{{}, changes_header()};
-  const Comparison *baseline = nullptr, *whole = nullptr;
+  const CheckpointComparison *baseline = nullptr, *whole = nullptr;
   for (size_t i = 0; i < told.size(); ++i) {
     made.changes += told[i].rows;
     if (!told[i].difference.is_null()) {
-      if (compared[i].kind == Compared::Kind::whole) {
+      if (compared[i].kind == ComparedCheckpoints::Kind::whole) {
         json["whole_run"] = std::move(told[i].difference);
       } else {
         json["differences"].push_back(std::move(told[i].difference));
       }
     }
     if (!told[i].of_heads) continue;
-    (compared[i].kind == Compared::Kind::whole ? whole : baseline) = told[i].of_heads.get();
+    (compared[i].kind == ComparedCheckpoints::Kind::whole ? whole : baseline) =
+        told[i].of_heads.get();
   }
   if (Json heads = top_heads(baseline, whole); !heads.is_null()) {
     json["top_heads"] = std::move(heads);

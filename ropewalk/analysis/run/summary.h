@@ -20,7 +20,7 @@ struct RunSummary {
 // (run_order.h); of several models, a table of them (model_summary.h) instead. With it changes.csv:
 // every head and statistic of these and some other comparisons. Throws InputError where a label
 // asked for is unknown.
-RunSummary summarize(const std::vector<CheckpointAnalysis>& checkpoints,
+RunSummary summarize(const std::vector<CheckpointTable>& checkpoints,
                      const ChangeOptions& options = {});
 
 }  // namespace ropewalk

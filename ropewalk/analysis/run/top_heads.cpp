@@ -23,14 +23,14 @@ double score_of(const HeadChange& one) {
   return std::isnan(one.effect) ? 0 : std::max(0.0, std::abs(one.effect) - se);
 }
 
-std::string labels(const std::vector<const CheckpointAnalysis*>& checkpoints) {
+std::string labels(const std::vector<const CheckpointTable*>& checkpoints) {
   std::string text;
   for (const auto* one : checkpoints) text += (text.empty() ? "" : " + ") + one->label;
   return text;
 }
 
 // The same to stand in a sentence.
-std::string in_words(const std::vector<const CheckpointAnalysis*>& checkpoints) {
+std::string in_words(const std::vector<const CheckpointTable*>& checkpoints) {
   if (checkpoints.size() == 1) return checkpoints.front()->label;
   return fmt::format("{} seeds of random weights", checkpoints.size());
 }
@@ -38,7 +38,7 @@ std::string in_words(const std::vector<const CheckpointAnalysis*>& checkpoints) 
 // The change that gives a head its score.
 struct Candidate {
   double score = -1;
-  PlacedReading reading;
+  IndexedView view;
   HeadChange change;
   std::string from;
   std::string from_words;
@@ -49,7 +49,7 @@ struct Candidate {
 std::string sentence(const Candidate& one, const std::string& first) {
   const HeadChange& head = one.change;
   // "R² of keys" of "R² of keys, cross-validated", to begin a sentence.
-  const std::string& whole = one.reading.statistic->title;
+  const std::string& whole = one.view.statistic->title;
   std::string title = whole.substr(0, whole.find(','));
   title[0] = title[0] == 's' ? 'S' : title[0];
   const char* verb = head.change.value < 0 ? "fell" : "rose";
@@ -72,14 +72,14 @@ std::string sentence(const Candidate& one, const std::string& first) {
 struct Line {
   int64_t layer = 0;
   std::vector<int64_t> q_heads;
-  int64_t kv_head = CheckpointAnalysis::kUnknown;
+  int64_t kv_head = CheckpointTable::kUnknown;
   const Candidate* candidate = nullptr;
 
   bool holds(int64_t other_layer, int64_t other_kv_head, const Candidate& other) const {
     const Candidate& mine = *candidate;
-    return mine.reading.reading->hue == Hue::keys && kv_head != CheckpointAnalysis::kUnknown &&
+    return mine.view.view->hue == Hue::keys && kv_head != CheckpointTable::kUnknown &&
            layer == other_layer && kv_head == other_kv_head &&
-           mine.reading.place == other.reading.place && mine.from == other.from &&
+           mine.view.index == other.view.index && mine.from == other.from &&
            mine.score == other.score && mine.axis_changed == other.axis_changed;
   }
 };
@@ -91,7 +91,7 @@ Json entry(const Line& line, const std::string& first) {
           {"q_head", line.q_heads.front()},
           {"q_heads", line.q_heads},
           {"score", one.score},
-          {"statistic", one.reading.reading->key},
+          {"statistic", one.view.view->key},
           {"from", one.from},
           {"to", one.to},
           {"before", number_or_null(found.before)},
@@ -107,7 +107,7 @@ Json entry(const Line& line, const std::string& first) {
 
 // By decreasing score, ties by layer and head; heads that share their change in one line.
 std::vector<Line> ranked_lines(const std::map<Head, Candidate>& best,
-                               const CheckpointAnalysis& checkpoint) {
+                               const CheckpointTable& checkpoint) {
   std::vector<Line> lines;
   std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> of_keys;  // lines, by layer, KV head
   for (const auto& [head, one] : best) {
@@ -132,23 +132,22 @@ std::vector<Line> ranked_lines(const std::map<Head, Candidate>& best,
 
 }  // namespace
 
-Json top_heads(const Comparison* baseline, const Comparison* whole) {
+Json top_heads(const CheckpointComparison* baseline, const CheckpointComparison* whole) {
   std::map<Head, Candidate> best;
-  for (const PlacedReading& reading : all_readings()) {
-    const std::string& key = reading.reading->key;
+  for (const IndexedView& view : all_views()) {
+    const std::string& key = view.view->key;
     if (std::find(std::begin(kScored), std::end(kScored), key) == std::end(kScored)) continue;
-    for (const Comparison* comparison : {baseline, whole}) {
+    for (const CheckpointComparison* comparison : {baseline, whole}) {
       if (comparison == nullptr) continue;
-      const CheckpointAnalysis& to = comparison->to();
-      for (const HeadChange& change : comparison->changes(reading)) {
+      const CheckpointTable& to = comparison->to();
+      for (const HeadChange& change : comparison->changes(view)) {
         const Head head{to.layer[change.row], to.q_head[change.row]};
         const bool other = whole != nullptr && whole->axis_sign(head.first, head.second) == 0;
         const double score = score_of(change);
         Candidate& known = best[head];
         if ((other && key == kLogits) || score <= known.score) continue;
-        known = {
-            score,    reading, change, labels(comparison->from()), in_words(comparison->from()),
-            to.label, other};
+        known = {score,    view, change, labels(comparison->from()), in_words(comparison->from()),
+                 to.label, other};
       }
     }
   }

@@ -14,6 +14,6 @@ namespace ropewalk {
 // counts by R²cv alone. Ties go by layer and head. Null where there is nothing to hold the last
 // checkpoint against, and of several models.
 // `baseline` and `whole`: those two comparisons, or null where there is none.
-Json top_heads(const Comparison* baseline, const Comparison* whole);
+Json top_heads(const CheckpointComparison* baseline, const CheckpointComparison* whole);
 
 }  // namespace ropewalk

@@ -1,6 +1,6 @@
 // PC0 followed along a run (carried_signs.h): these need the checkpoint before.
 
-#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {

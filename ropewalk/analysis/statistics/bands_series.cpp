@@ -1,20 +1,20 @@
 // Queries and keys by rotary pair: bands.csv.
 
-#include "ropewalk/analysis/cases/bands.h"
+#include "ropewalk/analysis/replicates/bands.h"
 #include "ropewalk/analysis/statistics/series.h"
 
 namespace ropewalk::series_of {
 namespace {
 
-std::vector<double> thetas(const HeadCases& head) {
+std::vector<double> thetas(const HeadReplicates& head) {
   if (!head.rope) return {};
   const at::Tensor& theta = head.rope->layer->theta;
   const double* data = theta.const_data_ptr<double>();
   return {data, data + theta.numel()};
 }
 
-template <const Bands& (*Of)(const HeadCases&), at::Tensor Bands::*Member>
-at::Tensor numbers(const HeadCases& head) {
+template <const Bands& (*Of)(const HeadReplicates&), at::Tensor Bands::*Member>
+at::Tensor numbers(const HeadReplicates& head) {
   const at::Tensor& found = Of(head).*Member;
   if (found.defined()) return found;
   return at::full({head.blocks() + 1, head.rope->layer->pairs()}, kUndefined, at::kDouble);

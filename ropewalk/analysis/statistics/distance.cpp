@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
-#include "ropewalk/analysis/cases/distance_curves.h"
 #include "ropewalk/analysis/math/resampling.h"
+#include "ropewalk/analysis/replicates/distance_curves.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
@@ -16,7 +16,7 @@ at::Tensor lags_of(const RopeLayer& layer) {
   return at::tensor(layer.lags, at::kLong).to(at::kDouble);
 }
 
-// Correlation of rows [cases, lags] over the lags that `use` marks, in float64: [cases].
+// Correlation of rows [replicates, lags] over the lags that `use` marks, in float64: [replicates].
 at::Tensor correlation(const at::Tensor& a, const at::Tensor& b, const at::Tensor& use) {
   const at::Tensor n = use.sum(1, true);
   const auto centred = [&](const at::Tensor& x) {
@@ -29,7 +29,7 @@ at::Tensor correlation(const at::Tensor& a, const at::Tensor& b, const at::Tenso
   return at::where(known, (row_dot(x, y) / sizes).clamp(-1, 1), kUndefined);
 }
 
-at::Tensor compute(const HeadCases& head) {
+at::Tensor compute(const HeadReplicates& head) {
   at::Tensor numbers = at::full({head.blocks() + 1, 5}, kUndefined, at::kDouble);
   if (!head.rope) return numbers;
   const RopeLayer& layer = *head.rope->layer;
@@ -70,7 +70,7 @@ const at::Tensor& draws(size_t blocks) {
 
 // The best distance is a step function of the curve: spread over resamples of it (resampling.h).
 // Where all of them have the same one, that is no certainty: distances between are not listed.
-double argmax_error(const HeadCases& head) {
+double argmax_error(const HeadReplicates& head) {
   if (!head.rope || !head.rope->layer->turns || head.blocks() < 2) return kUndefined;
   const at::Tensor& curve = distance_curves(head).predicted;
   if (!curve.defined()) return kUndefined;
@@ -84,7 +84,7 @@ double argmax_error(const HeadCases& head) {
   return spread > 0 ? spread : kUndefined;
 }
 
-bool coarse_argmax(const HeadCases& head) {
+bool coarse_argmax(const HeadReplicates& head) {
   if (!head.rope || !head.rope->layer->turns || head.blocks() < 2) return false;
   return distance_curves(head).predicted.defined() && std::isnan(argmax_error(head));
 }
@@ -125,7 +125,7 @@ const std::vector<Statistic>& distance() {
          coarse_argmax}};
     list.back().flags = {
         {"no_lags", "The capture holds no logits by distance: numbers that need them are empty.",
-         [](const HeadCases& head) { return !head.rope || !head.rope->lags; }}};
+         [](const HeadReplicates& head) { return !head.rope || !head.rope->lags; }}};
     return list;
   }();
   return kStatistics;

@@ -1,6 +1,6 @@
 // Logits by distance: curves.csv.
 
-#include "ropewalk/analysis/cases/distance_curves.h"
+#include "ropewalk/analysis/replicates/distance_curves.h"
 #include "ropewalk/analysis/statistics/series.h"
 
 namespace ropewalk::series_of {
@@ -8,14 +8,14 @@ namespace {
 
 // Of a curve that the head has.
 template <at::Tensor DistanceCurves::*Member>
-std::vector<double> lags(const HeadCases& head) {
+std::vector<double> lags(const HeadReplicates& head) {
   if (!head.rope || !(distance_curves(head).*Member).defined()) return {};
   const std::vector<int64_t>& found = head.rope->layer->lags;
   return {found.begin(), found.end()};
 }
 
 template <at::Tensor DistanceCurves::*Member>
-at::Tensor logits(const HeadCases& head) {
+at::Tensor logits(const HeadReplicates& head) {
   return distance_curves(head).*Member * head.units.scale;
 }
 

@@ -3,16 +3,16 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/cases/drift_axis.h"
-#include "ropewalk/analysis/cases/head_axes.h"
+#include "ropewalk/analysis/replicates/drift_axis.h"
+#include "ropewalk/analysis/replicates/head_axes.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
 // Correlation of the pool along a with position.
-at::Tensor position_r(const HeadCases& head, const at::Tensor& a, const at::Tensor& variance) {
-  const StreamCases &q = head.queries, &k = head.keys;
+at::Tensor position_r(const HeadReplicates& head, const at::Tensor& a, const at::Tensor& variance) {
+  const StreamReplicates &q = head.queries, &k = head.keys;
   const at::Tensor between = head.share_q() * head.share_k();
   const at::Tensor later = q.position_mean - k.position_mean;
   const at::Tensor covariance =
@@ -22,8 +22,8 @@ at::Tensor position_r(const HeadCases& head, const at::Tensor& a, const at::Tens
   return covariance / (variance * times).sqrt();
 }
 
-at::Tensor compute(const HeadCases& head) {
-  const StreamCases &q = head.queries, &k = head.keys;
+at::Tensor compute(const HeadReplicates& head) {
+  const StreamReplicates &q = head.queries, &k = head.keys;
   const HeadAxes& axes = head_axes(head);
   const at::Tensor &a = axes.a, &b = axes.b, offset = head.offset();
   const at::Tensor q_along_a = axes.q_variance.select(1, 1);
@@ -52,13 +52,13 @@ at::Tensor compute(const HeadCases& head) {
 }
 
 // The smallest overlap of a with that of a replicate.
-at::Tensor stability(const HeadCases& head) {
+at::Tensor stability(const HeadReplicates& head) {
   if (head.blocks() < 2) return at::full({1, 1}, kUndefined, at::kDouble);
   const at::Tensor a = drift_axis(head);
   return row_dot(a.slice(0, 1), a.slice(0, 0, 1)).min().reshape({1, 1});
 }
 
-bool near_tie(const HeadCases& head) {
+bool near_tie(const HeadReplicates& head) {
   const bool drifts = head_axes(head).a_known[0].item<bool>();
   return drifts && head.widest.next_b > kNearTie * head.widest.b_values[0].item<double>();
 }
@@ -128,7 +128,7 @@ std::vector<Statistic> biases() {
                      ChangeScale::plain, -kAny, kAny, true)};
   Statistic &per_token = list.front(), &context = list.back();
   per_token.figure = {.name = "drift_bias", .y_title = "bias per token"};
-  per_token.readings[0].line = {"bias per token, without the softmax scale", "square"};
+  per_token.views[0].line = {"bias per token, without the softmax scale", "square"};
   context.figure = {.name = "drift_bias",
                     .title = "What the drift of keys adds to attention, over training",
                     .y_title = "bias over the context, logits",
@@ -136,10 +136,10 @@ std::vector<Statistic> biases() {
                     .note =
                         "Above: from one end of the context to the other. Below: per token, which "
                         "falls as 1/T where the context T grows, though nothing else changes."};
-  context.readings[0].line = {"bias over the context", "circle"};
+  context.views[0].line = {"bias over the context", "circle"};
   context.flags = {{"no_context",
                     "The capture does not state its context: numbers over the context are empty.",
-                    [](const HeadCases& head) { return std::isnan(head.units.context); }}};
+                    [](const HeadReplicates& head) { return std::isnan(head.units.context); }}};
   return list;
 }
 

@@ -1,11 +1,11 @@
-#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-at::Tensor compute(const HeadCases& head) {
-  const at::Tensor all = head.trace.unsqueeze(1);  // [cases, 1]
+at::Tensor compute(const HeadReplicates& head) {
+  const at::Tensor all = head.trace.unsqueeze(1);  // [replicates, 1]
   return at::where(all > 0, head.eigenvalues / all, at::full_like(head.eigenvalues, kUndefined));
 }
 
@@ -21,13 +21,13 @@ const std::vector<Statistic>& explained_variance() {
        .low = 0,
        .high = 1,
        .shares = true,
-       .readings = {{.key = "explained_variance",
-                     .name = "explained variance of PC0",
-                     .change = 0.25,
-                     .mean = "pc0_explained_variance",
-                     .mean_name = "variance of PC0",
-                     .hint = "share of q and k together",
-                     .line = {"PC0", "circle"}}},
+       .views = {{.key = "explained_variance",
+                  .name = "explained variance of PC0",
+                  .change = 0.25,
+                  .mean = "pc0_explained_variance",
+                  .mean_name = "variance of PC0",
+                  .hint = "share of q and k together",
+                  .line = {"PC0", "circle"}}},
        .figure = {"explained_variance", "Variance explained by PC0 over training",
                   "explained variance of PC0", "Mean share of variance", false},
        .compute = compute}};

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
@@ -11,8 +11,8 @@ namespace {
 constexpr double kSmallest = 1e-12;  // of the variance of all
 
 // Squared multiple correlation of position with a stream's vectors on components.
-at::Tensor r2_on(const StreamCases& stream, const at::Tensor& products, const at::Tensor& position,
-                 const at::Tensor& floor) {
+at::Tensor r2_on(const StreamReplicates& stream, const at::Tensor& products,
+                 const at::Tensor& position, const at::Tensor& floor) {
   auto [values, vectors] = at::linalg_eigh(products);
   const at::Tensor along = at::bmm(position, vectors).squeeze(1);
   const at::Tensor r2 =
@@ -22,25 +22,25 @@ at::Tensor r2_on(const StreamCases& stream, const at::Tensor& products, const at
 }
 
 // The same on the first two and the first ten components.
-std::array<at::Tensor, 2> r2_on_first(const HeadCases& head, const StreamCases& stream,
+std::array<at::Tensor, 2> r2_on_first(const HeadReplicates& head, const StreamReplicates& stream,
                                       const at::Tensor& image) {
-  const at::Tensor axes = head.leading.slice(2, 0, 10);  // [cases, d, 10]
+  const at::Tensor axes = head.leading.slice(2, 0, 10);  // [replicates, d, 10]
   const at::Tensor products = at::bmm(axes.transpose(1, 2), image.slice(2, 0, 10));
-  const at::Tensor position = at::bmm(stream.position.unsqueeze(1), axes);  // [cases, 1, 10]
+  const at::Tensor position = at::bmm(stream.position.unsqueeze(1), axes);  // [replicates, 1, 10]
   const at::Tensor floor = stream.products.diagonal(0, 1, 2).sum(1, true) * kSmallest;
   return {r2_on(stream, products.slice(1, 0, 2).slice(2, 0, 2), position.slice(2, 0, 2), floor),
           r2_on(stream, products, position, floor)};
 }
 
 // Of the eigenvalues of PC1 and PC0.
-at::Tensor gap(const HeadCases& head) {
+at::Tensor gap(const HeadReplicates& head) {
   if (head.dimensions() < 2) return at::full_like(head.trace, kUndefined);
   const at::Tensor first = head.widest.values.select(1, 0);
   const at::Tensor second = head.widest.values.select(1, 1).clamp_min(0);
   return at::where(first > 0, second / first, kUndefined);
 }
 
-at::Tensor compute(const HeadCases& head) {
+at::Tensor compute(const HeadReplicates& head) {
   const auto [q2, q10] = r2_on_first(head, head.queries, head.q_image);
   const auto [k2, k10] = r2_on_first(head, head.keys, head.k_image);
   return at::stack({gap(head), q2, k2, q10, k10}, 1);
@@ -69,7 +69,7 @@ const std::vector<Statistic>& leading_components() {
     list.front().flags = {
         {"near_tie",
          "PC1 is nearly as wide as PC0: the two trade places easily, and r on PC0 with them.",
-         [](const HeadCases& head) { return gap(head)[0].item<double>() > kNearTie; }}};
+         [](const HeadReplicates& head) { return gap(head)[0].item<double>() > kNearTie; }}};
     return list;
   }();
   return kStatistics;

@@ -2,14 +2,14 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/cases/head_axes.h"
+#include "ropewalk/analysis/replicates/head_axes.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-at::Tensor compute(const HeadCases& head) {
-  const StreamCases &q = head.queries, &k = head.keys;
+at::Tensor compute(const HeadReplicates& head) {
+  const StreamReplicates &q = head.queries, &k = head.keys;
   const HeadAxes& axes = head_axes(head);
   const at::Tensor slope = k.slope();
   // tr(Σ_k Q) with Q = Σ_q + μ_q μ_qᵀ, the second moments of queries.
@@ -43,11 +43,11 @@ const std::vector<Statistic>& logits() {
                         kAny)});
     list.front().list_changes = true;
     list.front().figure.name = "how_positional";
-    list.front().readings[0].hint = "part of their variance that is linear in key position";
-    list.front().readings[0].line = {"position in logits", "diamond"};
+    list.front().views[0].hint = "part of their variance that is linear in key position";
+    list.front().views[0].line = {"position in logits", "diamond"};
     list.back().flags = {
         {"no_scale", "The capture does not state the softmax scale: numbers in logits are empty.",
-         [](const HeadCases& head) { return std::isnan(head.units.scale); }}};
+         [](const HeadReplicates& head) { return std::isnan(head.units.scale); }}};
     return list;
   }();
   return kStatistics;

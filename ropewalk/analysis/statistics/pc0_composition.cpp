@@ -1,16 +1,16 @@
 // What PC0 is made of: its variance split into offset, position and content, exactly.
 
-#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-at::Tensor compute(const HeadCases& head) {
+at::Tensor compute(const HeadReplicates& head) {
   const at::Tensor v = head.vectors.select(2, 0);
   const at::Tensor share_q = head.share_q(), share_k = head.share_k();
   const at::Tensor offset = share_q * share_k * row_dot(v, head.offset()).square();
-  const auto split = [&](const StreamCases& stream, const at::Tensor& image,
+  const auto split = [&](const StreamReplicates& stream, const at::Tensor& image,
                          const at::Tensor& share) {
     const at::Tensor all = share * row_dot(image.select(2, 0), v) / stream.tokens;
     const at::Tensor moved =
@@ -55,7 +55,7 @@ const std::vector<Statistic>& pc0_composition() {
     const char* names[] = {"offset", "position of queries", "position of keys", "content"};
     for (size_t i = 0; i < list.size(); ++i) {
       list[i].figure.name = "pc0_composition";
-      list[i].readings[0].line = {names[i], "circle"};
+      list[i].views[0].line = {names[i], "circle"};
     }
     return list;
   }();

@@ -1,6 +1,6 @@
 // Whether content or position decides which key a query prefers. curves.csv has it by position.
 
-#include "ropewalk/analysis/cases/plasticity.h"
+#include "ropewalk/analysis/replicates/plasticity.h"
 
 #include "ropewalk/analysis/statistics/statistic.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 // Of the buckets in which the whole sample has it: all, the first fifth, the last fifth, and the
 // first less the last.
-at::Tensor compute(const HeadCases& head) {
+at::Tensor compute(const HeadReplicates& head) {
   at::Tensor numbers = at::full({head.blocks() + 1, 4}, kUndefined, at::kDouble);
   const at::Tensor& curve = head_plasticity(head);
   if (!curve.defined()) return numbers;
@@ -29,7 +29,7 @@ at::Tensor compute(const HeadCases& head) {
 }
 
 Statistic within_one(Statistic statistic) {
-  statistic.readings.front().high = 1;
+  statistic.views.front().high = 1;
   return statistic;
 }
 
@@ -56,8 +56,8 @@ const std::vector<Statistic>& plasticity() {
              ChangeScale::share, 0, 2)),
          head_statistic("ap_drop", "loss of plasticity", Hue::both, "`ap_first20` less `ap_last20`",
                         ChangeScale::part, -2, 2)});
-    list.back().readings.front().low = -1;
-    list.back().readings.front().high = 1;
+    list.back().views.front().low = -1;
+    list.back().views.front().high = 1;
     return list;
   }();
   return kStatistics;

@@ -1,13 +1,13 @@
 // Plasticity by position: curves.csv.
 
-#include "ropewalk/analysis/cases/plasticity.h"
+#include "ropewalk/analysis/replicates/plasticity.h"
 
 #include "ropewalk/analysis/statistics/series.h"
 
 namespace ropewalk::series_of {
 namespace {
 
-std::vector<double> centres(const HeadCases& head) {
+std::vector<double> centres(const HeadReplicates& head) {
   std::vector<double> found;
   if (!head_plasticity(head).defined()) return found;
   const auto sample = head.queries.input.part<PlasticitySample>("plasticity");
@@ -17,7 +17,7 @@ std::vector<double> centres(const HeadCases& head) {
   return found;
 }
 
-at::Tensor compute(const HeadCases& head) { return head_plasticity(head); }
+at::Tensor compute(const HeadReplicates& head) { return head_plasticity(head); }
 
 }  // namespace
 

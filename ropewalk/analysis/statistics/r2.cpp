@@ -1,19 +1,19 @@
 // Position without any axis: how well it follows from the whole vector.
 
-#include "ropewalk/analysis/cases/position_fit.h"
+#include "ropewalk/analysis/replicates/position_fit.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-at::Tensor compute(const HeadCases& head) {
+at::Tensor compute(const HeadReplicates& head) {
   const PositionFit q = position_fit(head.queries), k = position_fit(head.keys);
   // Where there are hardly more tokens than dimensions, rounding makes a perfect fit more than
   // that.
   return at::stack({q.r2_cv, k.r2_cv, q.r2.clamp_max(1), k.r2.clamp_max(1)}, 1);
 }
 
-bool dropped(const HeadCases& head) {
+bool dropped(const HeadReplicates& head) {
   return position_fit(head.queries).dropped || position_fit(head.keys).dropped;
 }
 
@@ -52,11 +52,11 @@ const std::vector<Statistic>& r2() {
                           "held-out documents. Logits: share of their variance that is linear "
                           "in key position.",
                       .first = true};
-    list[0].readings[0].line = {"R² of queries", "circle"};
-    list[0].readings[0].hint = "how well queries predict token position";
-    list[1].readings[0].hint = "how well keys predict token position";
+    list[0].views[0].line = {"R² of queries", "circle"};
+    list[0].views[0].hint = "how well queries predict token position";
+    list[1].views[0].hint = "how well keys predict token position";
     list[1].figure.name = "how_positional";
-    list[1].readings[0].line = {"R² of keys", "square"};
+    list[1].views[0].line = {"R² of keys", "square"};
     return list;
   }();
   return kStatistics;

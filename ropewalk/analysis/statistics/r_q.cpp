@@ -1,4 +1,4 @@
-#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
@@ -16,16 +16,16 @@ const std::vector<Statistic>& r_q() {
        .headline = true,
        .list_changes = true,
        .undefined_flag = "constant_q",
-       .readings = {{.key = "r_q",
-                     .name = "r_q",
-                     .hue = Hue::queries,
-                     .mean = "mean_r_q",
-                     .spread = "sd_r_q",
-                     .depth = "depth_r_q",
-                     .mean_name = "mean r_q",
-                     .hint = "queries with token position",
-                     .depth_title = "Query correlation by depth over training",
-                     .line = {"mean r_q (queries)", "circle"}}},
+       .views = {{.key = "r_q",
+                  .name = "r_q",
+                  .hue = Hue::queries,
+                  .mean = "mean_r_q",
+                  .spread = "sd_r_q",
+                  .depth = "depth_r_q",
+                  .mean_name = "mean r_q",
+                  .hint = "queries with token position",
+                  .depth_title = "Query correlation by depth over training",
+                  .line = {"mean r_q (queries)", "circle"}}},
        .figure = {"position_signal", "Position correlation on PC0 over training",
                   "correlation with token position", "Mean"},
        .compute = correlation_of_queries}};

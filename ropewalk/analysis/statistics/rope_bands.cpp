@@ -1,13 +1,13 @@
 // Rotary frequencies: which of them carry energy, what turning adds to the variance, and how
 // closely vectors lie around their mean before they turn. bands.csv has the same by pair.
 
-#include "ropewalk/analysis/cases/bands.h"
+#include "ropewalk/analysis/replicates/bands.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-at::Tensor compute(const HeadCases& head) {
+at::Tensor compute(const HeadReplicates& head) {
   const at::Tensor none = at::full({head.blocks() + 1}, kUndefined, at::kDouble);
   const auto found = [&](const at::Tensor& numbers) { return numbers.defined() ? numbers : none; };
   if (!head.rope) return none.unsqueeze(1).expand({-1, 8});
@@ -18,9 +18,11 @@ at::Tensor compute(const HeadCases& head) {
       1);
 }
 
-bool lacks_sums(const HeadCases& head) { return !head.rope || !head.rope->has_sums(); }
-bool stands_still(const HeadCases& head) { return head.rope && !head.rope->layer->turns; }
-bool turns_by_length(const HeadCases& head) { return head.rope && head.rope->layer->by_length; }
+bool lacks_sums(const HeadReplicates& head) { return !head.rope || !head.rope->has_sums(); }
+bool stands_still(const HeadReplicates& head) { return head.rope && !head.rope->layer->turns; }
+bool turns_by_length(const HeadReplicates& head) {
+  return head.rope && head.rope->layer->by_length;
+}
 
 }  // namespace
 
@@ -71,7 +73,7 @@ const std::vector<Statistic>& rope_bands() {
         {"theta_by_length",
          "RoPE turns documents of other lengths by other angles than those used here.",
          turns_by_length}};
-    for (size_t i = 0; i < 2; ++i) list[i].readings[0].high = 20;
+    for (size_t i = 0; i < 2; ++i) list[i].views[0].high = 20;
     return list;
   }();
   return kStatistics;

@@ -1,15 +1,15 @@
 // Whether drift is just the mean, turning with position.
 
-#include "ropewalk/analysis/cases/head_cases.h"
-#include "ropewalk/analysis/cases/rope_cases.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
+#include "ropewalk/analysis/replicates/rope_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-// The covariance with position that the mean before RoPE has when it turns: [cases, d].
-at::Tensor predicted(const PreRopeCases& before, const RopeLayer& layer,
-                     const RopeLayer::Turn& turn) {
+// The covariance with position that the mean before RoPE has when it turns: [replicates, d].
+at::Tensor predicted(const PreRopeReplicates& before, const RopeLayer& layer,
+                     const RopeLayer::TurnCovariance& turn) {
   const at::Tensor mean = (before.sum + before.first_sum) / before.tokens().unsqueeze(1);
   const at::Tensor first = mean.index_select(1, layer.first);
   const at::Tensor second = mean.index_select(1, layer.second);
@@ -23,9 +23,9 @@ at::Tensor predicted(const PreRopeCases& before, const RopeLayer& layer,
   return found;
 }
 
-// The cosine and the share of each case: [cases, 2].
-at::Tensor compare(const StreamCases& stream, const PreRopeCases& before, const RopeLayer& layer,
-                   const RopeLayer::Turn& turn) {
+// The cosine and the share of each case: [replicates, 2].
+at::Tensor compare(const StreamReplicates& stream, const PreRopeReplicates& before,
+                   const RopeLayer& layer, const RopeLayer::TurnCovariance& turn) {
   const at::Tensor drift = stream.drift(), guess = predicted(before, layer, turn);
   const at::Tensor both = row_dot(drift, guess), own = row_dot(drift, drift);
   const at::Tensor sizes = (own * row_dot(guess, guess)).sqrt();
@@ -34,13 +34,13 @@ at::Tensor compare(const StreamCases& stream, const PreRopeCases& before, const 
                    1);
 }
 
-bool has_turn(const HeadCases& head) {
+bool has_turn(const HeadReplicates& head) {
   return head.rope && head.rope->has_sums() && head.rope->layer->keys.real.defined();
 }
 
-at::Tensor compute(const HeadCases& head) {
+at::Tensor compute(const HeadReplicates& head) {
   if (!has_turn(head)) return at::full({head.blocks() + 1, 4}, kUndefined, at::kDouble);
-  const RopeCases& rope = *head.rope;
+  const RopeReplicates& rope = *head.rope;
   const at::Tensor q = compare(head.queries, *rope.queries, *rope.layer, rope.layer->queries);
   const at::Tensor k = compare(head.keys, *rope.keys, *rope.layer, rope.layer->keys);
   return at::stack({q.select(1, 0), k.select(1, 0), q.select(1, 1), k.select(1, 1)}, 1);
@@ -74,7 +74,7 @@ const std::vector<Statistic>& rope_drift() {
     list.front().flags = {{"no_lengths",
                            "The capture does not state how long its documents are: how far the "
                            "mean turns is not known.",
-                           [](const HeadCases& head) {
+                           [](const HeadReplicates& head) {
                              return head.rope && head.rope->has_sums() && !has_turn(head);
                            }}};
     return list;

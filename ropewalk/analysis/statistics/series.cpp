@@ -24,7 +24,7 @@ const std::vector<const SeriesStatistic*>& series() {
   return kAll;
 }
 
-size_t series_place(std::string_view key) {
+size_t series_index(std::string_view key) {
   const auto found = std::find_if(series().begin(), series().end(),
                                   [&](const SeriesStatistic* one) { return one->key == key; });
   if (found == series().end()) throw std::logic_error("no series " + std::string(key));

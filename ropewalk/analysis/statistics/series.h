@@ -20,7 +20,7 @@ struct PositionFigure {
   std::string what{};   // one sentence without its full stop
   // Over training, the first with a band across heads.
   struct Line {
-    std::string reading{};  // of a statistic
+    std::string view{};  // of a statistic
     std::string name{};
     std::string shape{};  // of its markers
   };
@@ -40,9 +40,9 @@ struct SeriesStatistic {
 
   // Where the head has numbers: theta of each pair (radians per token), distances, or positions.
   // None: the head has no such numbers at all.
-  std::vector<double> (*points)(const HeadCases&) = nullptr;
-  // [cases, points] float64, as Statistic::compute; NaN where undefined.
-  at::Tensor (*compute)(const HeadCases&) = nullptr;
+  std::vector<double> (*points)(const HeadReplicates&) = nullptr;
+  // [replicates, points] float64, as Statistic::compute; NaN where undefined.
+  at::Tensor (*compute)(const HeadReplicates&) = nullptr;
   PositionFigure figure{};  // of one between 0 and 1, though an estimate may lie above
 };
 
@@ -50,6 +50,6 @@ struct SeriesStatistic {
 const std::vector<const SeriesStatistic*>& series();
 
 // Its place in that list. Throws std::logic_error on an unknown key.
-size_t series_place(std::string_view key);
+size_t series_index(std::string_view key);
 
 }  // namespace ropewalk

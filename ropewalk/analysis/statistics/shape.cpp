@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/analysis/cases/head_cases.h"
 #include "ropewalk/analysis/math/updated_axis.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
@@ -15,11 +15,11 @@ constexpr double kHeld = 0.9;  // of the variance
 // Along components [d, d] of the whole sample, ascending: how many of the largest hold kHeld of the
 // variance in each case, the last one counted in part. Only those from `begin` to `end`, largest
 // first, are looked at one by one; NaN in a case whose last one is another.
-at::Tensor held_by(const StreamCases& stream, const at::Tensor& components, int64_t begin,
+at::Tensor held_by(const StreamReplicates& stream, const at::Tensor& components, int64_t begin,
                    int64_t end) {
   const int64_t d = components.size(0), cases = stream.cases();
   const at::Tensor rows = components.slice(1, d - end, d - begin).t().flip(0).contiguous();
-  const at::Tensor image = times_products(rows, stream.products);  // [cases, end - begin, d]
+  const at::Tensor image = times_products(rows, stream.products);  // [replicates, end - begin, d]
   const at::Tensor variances = (image * rows).sum(2).clamp_min(0);
   const at::Tensor first = components.slice(1, d - begin);
   const at::Tensor before =
@@ -27,21 +27,21 @@ at::Tensor held_by(const StreamCases& stream, const at::Tensor& components, int6
   const at::Tensor sums = variances.cumsum(1) + before.unsqueeze(1);
   const at::Tensor goal = stream.products.diagonal(0, 1, 2).sum(1, true) * kHeld;
   const at::Tensor whole = (sums < goal).to(at::kLong).sum(1, true);
-  const at::Tensor place = whole.clamp_max(end - begin - 1);
-  const at::Tensor last = variances.gather(1, place), lacks = goal - (sums.gather(1, place) - last);
-  const at::Tensor found = (whole == place).logical_and(last > 0).logical_and(lacks > 0);
+  const at::Tensor index = whole.clamp_max(end - begin - 1);
+  const at::Tensor last = variances.gather(1, index), lacks = goal - (sums.gather(1, index) - last);
+  const at::Tensor found = (whole == index).logical_and(last > 0).logical_and(lacks > 0);
   return at::where(found, begin + whole + lacks / last, kUndefined).squeeze(1);
 }
 
 // Replicates keep the components of the whole sample: without each block, the variance along them.
-at::Tensor rank90(const StreamCases& stream) {
+at::Tensor rank90(const StreamReplicates& stream) {
   at::Tensor& rank = stream.shared->rank;
   if (rank.defined()) return rank;
   // A replicate hardly needs some components more or less than the whole sample.
   const int64_t d = stream.dimensions(), margin = 2 + d / 16;
-  const at::Tensor held = stream.whole_values().flip(0).clamp_min(0).cumsum(0);
+  const at::Tensor held = stream.full_sample_eigenvalues().flip(0).clamp_min(0).cumsum(0);
   const auto needed = (held < held[d - 1] * kHeld).sum().item<int64_t>();
-  const at::Tensor& components = stream.whole_vectors();
+  const at::Tensor& components = stream.full_sample_eigenvectors();
   rank = held_by(stream, components, std::max<int64_t>(0, needed - margin),
                  std::min(d, needed + margin));
   if (at::isnan(rank).any().item<bool>()) rank = held_by(stream, components, 0, d);
@@ -49,7 +49,7 @@ at::Tensor rank90(const StreamCases& stream) {
 }
 
 // (Σ λ)² / Σ λ², which needs no eigenvalue.
-at::Tensor participation(const StreamCases& stream) {
+at::Tensor participation(const StreamReplicates& stream) {
   at::Tensor& found = stream.shared->participation;
   if (found.defined()) return found;
   const at::Tensor sum = stream.products.diagonal(0, 1, 2).sum(1);
@@ -58,7 +58,7 @@ at::Tensor participation(const StreamCases& stream) {
   return found;
 }
 
-at::Tensor massive(const StreamCases& stream) {
+at::Tensor massive(const StreamReplicates& stream) {
   const at::Tensor variance = stream.products.diagonal(0, 1, 2) / stream.tokens.unsqueeze(1);
   const at::Tensor size = (variance + stream.mean.square()).sqrt();
   const at::Tensor mean = size.mean(1);
@@ -66,9 +66,9 @@ at::Tensor massive(const StreamCases& stream) {
 }
 
 // Share of the second moments of queries along their first direction, which replicates keep.
-at::Tensor qfilter(const StreamCases& q) {
-  const at::Tensor& basis = q.whole_vectors();
-  const UpdatedAxis first = updated_axis((q.whole_values() / q.tokens[0]).unsqueeze(0),
+at::Tensor qfilter(const StreamReplicates& q) {
+  const at::Tensor& basis = q.full_sample_eigenvectors();
+  const UpdatedAxis first = updated_axis((q.full_sample_eigenvalues() / q.tokens[0]).unsqueeze(0),
                                          at::mm(q.mean.slice(0, 0, 1), basis), 1);
   const at::Tensor axis = at::mm(first.vectors, basis.t()).expand_as(q.mean);
   const at::Tensor along = q.variance_along(axis) + row_dot(q.mean, axis).square();
@@ -76,8 +76,8 @@ at::Tensor qfilter(const StreamCases& q) {
   return at::where(all > 0, along / all, kUndefined);
 }
 
-at::Tensor compute(const HeadCases& head) {
-  const StreamCases &q = head.queries, &k = head.keys;
+at::Tensor compute(const HeadReplicates& head) {
+  const StreamReplicates &q = head.queries, &k = head.keys;
   return at::stack({rank90(q), rank90(k), participation(q), participation(k), massive(q),
                     massive(k), qfilter(q)},
                    1);

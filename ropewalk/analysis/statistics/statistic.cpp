@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "ropewalk/analysis/cases/logit_units.h"
+#include "ropewalk/analysis/replicates/logit_units.h"
 
 namespace ropewalk {
 
@@ -71,38 +71,38 @@ Statistic head_statistic(const std::string& key, const std::string& title, Hue h
   constexpr double kWhole = std::numeric_limits<double>::max();
   Statistic statistic{.key = key, .title = title, .definition = definition, .scale = scale};
   statistic.table = Table::heads;
-  statistic.per = Per::head;
+  statistic.per = Granularity::head;
   statistic.low = low;
   statistic.high = high;
-  Reading reading;
-  reading.key = key;
-  reading.name = title;
-  reading.hue = hue;
-  if (low > -kWhole) reading.low = low;
-  if (high < kWhole) reading.high = high;
-  reading.mean = "mean_" + key;
-  if (depth) reading.depth = "depth_" + key;
-  reading.mean_name = "mean " + title;
-  reading.hint = definition;
-  statistic.readings = {reading};
+  StatisticView view;
+  view.key = key;
+  view.name = title;
+  view.hue = hue;
+  if (low > -kWhole) view.low = low;
+  if (high < kWhole) view.high = high;
+  view.mean = "mean_" + key;
+  if (depth) view.depth = "depth_" + key;
+  view.mean_name = "mean " + title;
+  view.hint = definition;
+  statistic.views = {view};
   return statistic;
 }
 
 Statistic with_absolute(Statistic statistic) {
-  Reading reading = statistic.readings.front();
-  reading.absolute = true;
-  reading.low = 0;
-  for (std::string* key : {&reading.mean, &reading.depth}) {
-    if (!key->empty()) key->insert(key->size() - reading.key.size(), "abs_");
+  StatisticView view = statistic.views.front();
+  view.absolute = true;
+  view.low = 0;
+  for (std::string* key : {&view.mean, &view.depth}) {
+    if (!key->empty()) key->insert(key->size() - view.key.size(), "abs_");
   }
-  reading.key = "abs_" + reading.key;
-  reading.name = "|" + reading.name + "|";
-  reading.mean_name = "mean " + reading.name;
-  statistic.readings.push_back(reading);
+  view.key = "abs_" + view.key;
+  view.name = "|" + view.name + "|";
+  view.mean_name = "mean " + view.name;
+  statistic.views.push_back(view);
   return statistic;
 }
 
-std::vector<Statistic> computed_by(at::Tensor (*compute)(const HeadCases&),
+std::vector<Statistic> computed_by(at::Tensor (*compute)(const HeadReplicates&),
                                    std::vector<Statistic> members) {
   for (size_t i = 0; i < members.size(); ++i) {
     members[i].compute = compute;
@@ -122,25 +122,25 @@ std::string statistic_group(const Statistic& statistic) {
   return "";
 }
 
-size_t statistic_place(std::string_view key) {
+size_t statistic_index(std::string_view key) {
   const auto found = std::find_if(list().begin(), list().end(),
                                   [&](const Statistic* one) { return one->key == key; });
   if (found == list().end()) throw std::logic_error("no statistic " + std::string(key));
   return static_cast<size_t>(found - list().begin());
 }
 
-std::vector<PlacedReading> all_readings() {
-  std::vector<PlacedReading> readings;
+std::vector<IndexedView> all_views() {
+  std::vector<IndexedView> views;
   for (const bool headline : {true, false}) {
-    for (size_t place = 0; place < list().size(); ++place) {
-      const Statistic& statistic = *list()[place];
+    for (size_t index = 0; index < list().size(); ++index) {
+      const Statistic& statistic = *list()[index];
       if (statistic.headline != headline) continue;
-      for (const Reading& reading : statistic.readings) {
-        readings.push_back({place, &statistic, &reading});
+      for (const StatisticView& view : statistic.views) {
+        views.push_back({index, &statistic, &view});
       }
     }
   }
-  return readings;
+  return views;
 }
 
 AddedStatistic::AddedStatistic(const Statistic& statistic) : statistic_(&statistic) {

@@ -13,7 +13,7 @@ class Tensor;
 
 namespace ropewalk {
 
-struct HeadCases;
+struct HeadReplicates;
 struct LogitUnits;
 
 // Colours: of queries blue, of keys red, of what belongs to both purple.
@@ -26,7 +26,7 @@ struct TrainingLine {
 };
 
 // One way to look at a statistic: as it is, or its absolute value. An empty key or text: not there.
-struct Reading {
+struct StatisticView {
   std::string key{};   // "abs_r_k"
   std::string name{};  // "|r_k|"
   bool absolute = false;
@@ -58,7 +58,7 @@ struct TrainingFigure {
   bool first = false;      // it stands right after those of headlines, before portraits
 };
 
-enum class Per { head, component };
+enum class Granularity { head, component };
 
 // What the sign of a number hangs on: the number itself; the rule that turns an axis one way, by
 // one checkpoint alone; or that rule in the first checkpoint and then the axis, carried along.
@@ -79,7 +79,7 @@ enum class Table { components, heads };
 struct HeadFlag {
   std::string name{};
   std::string meaning{};
-  bool (*set)(const HeadCases&) = nullptr;
+  bool (*set)(const HeadReplicates&) = nullptr;
 };
 
 // A number of every head, or of each of its components: its column in the table, its place in
@@ -91,8 +91,8 @@ struct Statistic {
   std::string definition{};  // one sentence without its full stop, to be read alone
   ChangeScale scale;         // of the size of its changes
   Table table = Table::components;
-  Per per = Per::component;  // heads.csv: per head
-  bool error = true;         // whether it has a standard error
+  Granularity per = Granularity::component;  // heads.csv: per head
+  bool error = true;                         // whether it has a standard error
   Unit unit = Unit::one;
   Sign sign = Sign::own;
   std::string
@@ -106,21 +106,21 @@ struct Statistic {
   bool shares = false;            // its components are shares of a whole: drawn stacked
   std::string undefined_flag{};   // of a row that lacks it although the component varies
   std::vector<HeadFlag> flags{};  // of heads.csv
-  std::vector<Reading> readings{};
+  std::vector<StatisticView> views{};
   TrainingFigure figure{};
 
-  // Values of one head: [cases, components], or [cases, 1] per head; case 0 is the whole sample,
-  // the others leave out a block each. Without an error, the first case alone. float64, NaN where
-  // undefined. Statistics per head that fall out of one computation share it: it is run once and
-  // gives [cases, members], of which `member` is theirs. Without it: known only along a run
-  // (carried_signs.h).
-  at::Tensor (*compute)(const HeadCases&) = nullptr;
+  // Values of one head: [replicates, components], or [replicates, 1] per head; case 0 is the whole
+  // sample, the others leave out a block each. Without an error, the first case alone. float64, NaN
+  // where undefined. Statistics per head that fall out of one computation share it: it is run once
+  // and gives [replicates, members], of which `member` is theirs. Without it: known only along a
+  // run (carried_signs.h).
+  at::Tensor (*compute)(const HeadReplicates&) = nullptr;
   int64_t member = 0;
   // It takes a few listed values alone: it never counts as changed, and its changes have the errors
   // of both sides.
   bool step = false;
   // The standard error where the jackknife fails; null: the jackknife.
-  double (*step_error)(const HeadCases&) = nullptr;
+  double (*step_error)(const HeadReplicates&) = nullptr;
 };
 
 // A statistic of heads.csv; its mean over heads is in the summary under mean_KEY, and with `depth`
@@ -131,7 +131,7 @@ Statistic head_statistic(const std::string& key, const std::string& title, Hue h
 // Adds a reading of its absolute value, abs_KEY.
 Statistic with_absolute(Statistic statistic);
 // Statistics that share a computation, in the order of its columns.
-std::vector<Statistic> computed_by(at::Tensor (*compute)(const HeadCases&),
+std::vector<Statistic> computed_by(at::Tensor (*compute)(const HeadReplicates&),
                                    std::vector<Statistic> members);
 
 // All statistics, in the order of the table's columns: those in statistics/, then added ones.
@@ -141,16 +141,16 @@ const std::vector<const Statistic*>& statistics();
 std::string statistic_group(const Statistic& statistic);
 
 // Its place in that list. Throws std::logic_error on an unknown key.
-size_t statistic_place(std::string_view key);
+size_t statistic_index(std::string_view key);
 
 // A reading with its statistic's place in the list.
-struct PlacedReading {
-  size_t place = 0;
+struct IndexedView {
+  size_t index = 0;
   const Statistic* statistic = nullptr;
-  const Reading* reading = nullptr;
+  const StatisticView* view = nullptr;
 };
 // All of them, those of headlines first.
-std::vector<PlacedReading> all_readings();
+std::vector<IndexedView> all_views();
 
 // Adds a statistic of somebody's own for as long as this lives. Not while tables are being made.
 class AddedStatistic {

@@ -1,12 +1,12 @@
 // PC0 of queries and keys about their own means: what is left of it when the offset is gone.
 
-#include "ropewalk/analysis/cases/head_axes.h"
+#include "ropewalk/analysis/replicates/head_axes.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-at::Tensor compute(const HeadCases& head) {
+at::Tensor compute(const HeadReplicates& head) {
   const HeadAxes& axes = head_axes(head);
   const at::Tensor weight = head.share_q() * head.share_k();
   const at::Tensor all = head.variance() - weight * row_dot(head.offset(), head.offset());
@@ -17,7 +17,7 @@ at::Tensor compute(const HeadCases& head) {
       1);
 }
 
-bool near_tie(const HeadCases& head) {
+bool near_tie(const HeadReplicates& head) {
   return head.widest.next_within > kNearTie * head.widest.within_values[0].item<double>();
 }
 

@@ -22,7 +22,7 @@ constexpr int kLayout = 2;
 template <typename Archive>
 void members(Archive& with, CheckpointOrigin& x) {
   with(x.architecture, x.layers, x.n_q_heads, x.n_kv_heads, x.head_dim, x.dtype, x.device,
-       x.context, x.kept);
+       x.context, x.accumulators);
 }
 template <typename Archive>
 void members(Archive& with, LogitUnits& x) {
@@ -57,14 +57,14 @@ void members(Archive& with, LossPart& x) {
   with(x.key, x.loss, x.tokens);
 }
 template <typename Archive>
-void members(Archive& with, CheckpointAnalysis& x) {
-  with(x.model, x.label, x.phase, x.order, x.step, x.tokens, x.random, x.beside, x.origin, x.units,
-       x.last_layer, x.documents, x.known_documents, x.blocks);
+void members(Archive& with, CheckpointTable& x) {
+  with(x.model, x.label, x.phase, x.order, x.step, x.tokens, x.random, x.independent_model,
+       x.origin, x.units, x.last_layer, x.documents, x.known_documents, x.blocks);
   with(x.layer, x.q_head, x.pc, x.kv_head, x.rope, x.n_q, x.n_k, x.n_blocks, x.flag, x.head_flag);
   with(x.axes, x.columns, x.block_sizes, x.series, x.grids, x.series_flag, x.loss, x.loss_parts);
 }
 
-class Writer {
+class FieldWriter {
  public:
   std::string bytes;
 
@@ -107,9 +107,9 @@ class Writer {
   }
 };
 
-class Reader {
+class FieldReader {
  public:
-  Reader(std::string_view bytes, const std::string& source) : left_(bytes), source_(source) {}
+  FieldReader(std::string_view bytes, const std::string& source) : left_(bytes), source_(source) {}
 
   template <typename... Values>
   void operator()(Values&... values) {
@@ -190,7 +190,7 @@ std::string heading(std::string_view payload) {
 }
 
 // Whether lists are as long as those who use them expect.
-bool fits(const CheckpointAnalysis& x) {
+bool fits(const CheckpointTable& x) {
   const size_t rows = x.rows();
   for (const auto* list : {&x.q_head, &x.pc, &x.kv_head, &x.rope, &x.n_q, &x.n_k, &x.n_blocks}) {
     if (list->size() != rows) return false;
@@ -205,18 +205,18 @@ bool fits(const CheckpointAnalysis& x) {
 
 }  // namespace
 
-std::string pack_analysis(CheckpointAnalysis analysis) {
-  Writer writer;
+std::string pack_analysis(CheckpointTable analysis) {
+  FieldWriter writer;
   writer(analysis);
   return heading(writer.bytes) + writer.bytes;
 }
 
-CheckpointAnalysis unpack_analysis(std::string_view bytes, const std::string& source) {
+CheckpointTable unpack_analysis(std::string_view bytes, const std::string& source) {
   const size_t line = bytes.find('\n');
-  Reader reader(line == std::string_view::npos ? "" : bytes.substr(line + 1), source);
+  FieldReader reader(line == std::string_view::npos ? "" : bytes.substr(line + 1), source);
   if (line == std::string_view::npos) reader.refuse();
   if (bytes.substr(0, line + 1) != heading(bytes.substr(line + 1))) reader.refuse();
-  CheckpointAnalysis analysis;
+  CheckpointTable analysis;
   reader(analysis);
   if (!reader.ended() || !fits(analysis)) reader.refuse();
   return analysis;

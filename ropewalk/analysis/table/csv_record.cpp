@@ -74,7 +74,7 @@ std::string CsvRecord::optional_name(size_t column) const {
     fail(column, fmt::format("a name of at most {} bytes", kLongestName));
   }
   if (invalid_utf8_offset(fields_[column])) fail(column, "text in UTF-8");
-  return unguard_name(fields_[column]);
+  return unescape_name(fields_[column]);
 }
 
 std::string CsvRecord::name(size_t column) const {

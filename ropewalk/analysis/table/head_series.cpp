@@ -5,7 +5,7 @@
 
 #include "ropewalk/analysis/math/jackknife.h"
 #include "ropewalk/analysis/statistics/series.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 namespace {
@@ -64,15 +64,15 @@ SeriesSums& sums_for(std::vector<SeriesSums>& all, size_t grid, int64_t rope) {
   return sums;
 }
 
-std::span<const double> series_points(const CheckpointAnalysis& checkpoint, size_t place,
+std::span<const double> series_points(const CheckpointTable& checkpoint, size_t index,
                                       size_t head) {
-  if (place >= checkpoint.series.size() || head >= checkpoint.series[place].heads()) return {};
-  const size_t grid = checkpoint.series[place].grid[head];
+  if (index >= checkpoint.series.size() || head >= checkpoint.series[index].heads()) return {};
+  const size_t grid = checkpoint.series[index].grid[head];
   if (grid == HeadSeries::kNoGrid) return {};
   return checkpoint.grids[grid];
 }
 
-size_t find_grid(CheckpointAnalysis& checkpoint, const std::vector<double>& points) {
+size_t find_grid(CheckpointTable& checkpoint, const std::vector<double>& points) {
   const auto known = std::find(checkpoint.grids.begin(), checkpoint.grids.end(), points);
   if (known != checkpoint.grids.end()) {
     return static_cast<size_t>(known - checkpoint.grids.begin());
@@ -81,7 +81,7 @@ size_t find_grid(CheckpointAnalysis& checkpoint, const std::vector<double>& poin
   return checkpoint.grids.size() - 1;
 }
 
-void append_series(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part) {
+void append_series(CheckpointTable& checkpoint, const CheckpointTable& part) {
   checkpoint.series.resize(part.series.size());
   checkpoint.series_flag.insert(checkpoint.series_flag.end(), part.series_flag.begin(),
                                 part.series_flag.end());
@@ -89,9 +89,9 @@ void append_series(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& par
   for (const std::vector<double>& points : part.grids) {
     grids.push_back(find_grid(checkpoint, points));
   }
-  for (size_t place = 0; place < part.series.size(); ++place) {
-    HeadSeries& to = checkpoint.series[place];
-    const HeadSeries& from = part.series[place];
+  for (size_t index = 0; index < part.series.size(); ++index) {
+    HeadSeries& to = checkpoint.series[index];
+    const HeadSeries& from = part.series[index];
     const size_t before = to.value.size();
     if (to.begin.empty()) to.begin.push_back(0);
     for (size_t head = 0; head < from.heads(); ++head) {
@@ -107,19 +107,19 @@ void append_series(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& par
   }
 }
 
-void finish_series(CheckpointAnalysis& checkpoint) {
-  for (size_t place = 0; place < checkpoint.series.size(); ++place) {
-    HeadSeries& one = checkpoint.series[place];
-    one.means = means_of(one.sums, series()[place]->table);
+void finish_series(CheckpointTable& checkpoint) {
+  for (size_t index = 0; index < checkpoint.series.size(); ++index) {
+    HeadSeries& one = checkpoint.series[index];
+    one.means = means_of(one.sums, series()[index]->table);
     one.sums.clear();
   }
 }
 
-void mean_over_heads(CheckpointAnalysis& checkpoint, SeriesTable table) {
+void mean_over_heads(CheckpointTable& checkpoint, SeriesTable table) {
   const std::vector<size_t> rows = checkpoint.head_rows();
-  for (size_t place = 0; place < checkpoint.series.size(); ++place) {
-    HeadSeries& one = checkpoint.series[place];
-    if (series()[place]->table != table) continue;
+  for (size_t index = 0; index < checkpoint.series.size(); ++index) {
+    HeadSeries& one = checkpoint.series[index];
+    if (series()[index]->table != table) continue;
     std::vector<SeriesSums> parts;
     for (size_t head = 0; head < one.heads(); ++head) {
       if (one.grid[head] == HeadSeries::kNoGrid) continue;

@@ -23,12 +23,12 @@ struct SeriesMean {
 struct SeriesSums {
   size_t grid = 0;
   int64_t rope = 1;
-  std::vector<double> sums;   // [cases, points]
+  std::vector<double> sums;   // [replicates, points]
   std::vector<double> sizes;  // [blocks]: tokens
   std::vector<int64_t> heads;
 };
 
-// One series (series.h) of all heads of a checkpoint; heads as CheckpointAnalysis::head_rows counts
+// One series (series.h) of all heads of a checkpoint; heads as CheckpointTable::head_rows counts
 // them.
 struct HeadSeries {
   static constexpr size_t kNoGrid = std::numeric_limits<size_t>::max();
@@ -53,24 +53,23 @@ struct HeadSeries {
 // The sums of heads with this grid, on RoPE layers or not; added where there are none yet.
 SeriesSums& sums_for(std::vector<SeriesSums>& all, size_t grid, int64_t rope);
 
-struct CheckpointAnalysis;
+struct CheckpointTable;
 
 // The points of a head: theta of each pair, or distances. None where it has no such numbers.
-std::span<const double> series_points(const CheckpointAnalysis& checkpoint, size_t place,
-                                      size_t head);
+std::span<const double> series_points(const CheckpointTable& checkpoint, size_t index, size_t head);
 
 // The grid of these points, which is added where the checkpoint does not have it yet.
-size_t find_grid(CheckpointAnalysis& checkpoint, const std::vector<double>& points);
+size_t find_grid(CheckpointTable& checkpoint, const std::vector<double>& points);
 
 // Adds the series of another part of the same checkpoint.
-void append_series(CheckpointAnalysis& checkpoint, const CheckpointAnalysis& part);
+void append_series(CheckpointTable& checkpoint, const CheckpointTable& part);
 
 // Makes the means of what was added, and drops the sums.
-void finish_series(CheckpointAnalysis& checkpoint);
+void finish_series(CheckpointTable& checkpoint);
 
 enum class SeriesTable;
 
 // Makes the means of what was read from a table, without errors.
-void mean_over_heads(CheckpointAnalysis& checkpoint, SeriesTable table);
+void mean_over_heads(CheckpointTable& checkpoint, SeriesTable table);
 
 }  // namespace ropewalk

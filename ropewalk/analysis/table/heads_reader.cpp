@@ -25,9 +25,9 @@ struct HeadRows {
   int64_t line = 0;
 };
 
-class Filler {
+class HeadsReader {
  public:
-  Filler(HeadTable& table, const CsvHeader& header) : table_(table), header_(header) {
+  HeadsReader(RunTable& table, const CsvHeader& header) : table_(table), header_(header) {
     checkpoint_ = header.require("checkpoint", "", kNeeded);
     layer_ = header.require("layer", "", kNeeded);
     q_head_ = header.require("q_head", "", kNeeded);
@@ -39,7 +39,7 @@ class Filler {
                                                  : std::nullopt);
     }
     for (size_t i = 0; i < table.checkpoints.size(); ++i) {
-      CheckpointAnalysis& checkpoint = table.checkpoints[i];
+      CheckpointTable& checkpoint = table.checkpoints[i];
       checkpoint.head_flag.assign(checkpoint.rows(), "");
       for (size_t row = 0; row < checkpoint.rows(); ++row) {
         HeadRows& head = heads_[{checkpoint.label, checkpoint.layer[row], checkpoint.q_head[row]}];
@@ -68,7 +68,7 @@ class Filler {
           header_.source(), record.line(), printable_excerpt(label, 60), layer, q_head, head.line);
     }
     head.line = record.line();
-    CheckpointAnalysis& checkpoint = table_.checkpoints[head.checkpoint];
+    CheckpointTable& checkpoint = table_.checkpoints[head.checkpoint];
     constexpr double kMost = std::numeric_limits<double>::max();
     for (size_t i = 0; i < values_.size(); ++i) {
       const Statistic& statistic = *statistics()[i];
@@ -87,7 +87,7 @@ class Filler {
     for (const size_t row : head.rows) values[row] = number;
   }
 
-  HeadTable& table_;
+  RunTable& table_;
   const CsvHeader& header_;
   size_t checkpoint_ = 0, layer_ = 0, q_head_ = 0;
   std::optional<size_t> flag_;
@@ -97,10 +97,10 @@ class Filler {
 
 }  // namespace
 
-void parse_heads_table(HeadTable& table, std::string_view text, const std::string& source) {
+void parse_heads_table(RunTable& table, std::string_view text, const std::string& source) {
   CsvTable records(text, source);
-  HeadTable filled = table;
-  Filler filler(filled, records.header());
+  RunTable filled = table;
+  HeadsReader filler(filled, records.header());
   bool any = false;
   for (; const auto record = records.next(); any = true) filler.add(*record);
   if (!any) {
@@ -110,7 +110,7 @@ void parse_heads_table(HeadTable& table, std::string_view text, const std::strin
   table = std::move(filled);
 }
 
-void read_heads_table(HeadTable& table, const std::filesystem::path& path) {
+void read_heads_table(RunTable& table, const std::filesystem::path& path) {
   parse_heads_table(table, MappedFile(path).text(), path.string());
 }
 

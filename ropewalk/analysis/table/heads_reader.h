@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -12,9 +12,9 @@ namespace ropewalk {
 // and q_head; takes those of statistics where they are there, and ignores the rest. Throws
 // InputError naming file, line and column, also where a row is of a head that the table lacks: the
 // file then belongs to another one.
-void read_heads_table(HeadTable& table, const std::filesystem::path& path);
+void read_heads_table(RunTable& table, const std::filesystem::path& path);
 
 // The same from the file's text.
-void parse_heads_table(HeadTable& table, std::string_view text, const std::string& source);
+void parse_heads_table(RunTable& table, std::string_view text, const std::string& source);
 
 }  // namespace ropewalk

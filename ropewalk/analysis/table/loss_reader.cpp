@@ -19,9 +19,9 @@ constexpr double kMost = std::numeric_limits<double>::max();
 constexpr double kAgreement = 1e-6;  // the table has 9 significant digits
 constexpr int64_t kNone = -1;
 
-class Filler {
+class LossReader {
  public:
-  Filler(HeadTable& table, const CsvHeader& header) : table_(table), header_(header) {
+  LossReader(RunTable& table, const CsvHeader& header) : table_(table), header_(header) {
     const auto column = [&](const char* name) { return header.require(name, "", kNeeded); };
     checkpoint_ = column("checkpoint");
     begin_ = column("position");
@@ -30,7 +30,7 @@ class Filler {
     documents_ = column("documents");
     tokens_ = column("tokens");
     se_ = header.find("loss_se");
-    for (CheckpointAnalysis& checkpoint : table.checkpoints) {
+    for (CheckpointTable& checkpoint : table.checkpoints) {
       checkpoint.loss.clear();
       known_[checkpoint.label] = &checkpoint;
     }
@@ -73,31 +73,31 @@ class Filler {
   }
 
  private:
-  HeadTable& table_;
+  RunTable& table_;
   const CsvHeader& header_;
   size_t checkpoint_ = 0, begin_ = 0, end_ = 0, loss_ = 0, documents_ = 0, tokens_ = 0;
   std::optional<size_t> se_;
-  std::map<std::string, CheckpointAnalysis*> known_;
+  std::map<std::string, CheckpointTable*> known_;
 };
 
 }  // namespace
 
-void parse_loss_table(HeadTable& table, std::string_view text, const std::string& source) {
+void parse_loss_table(RunTable& table, std::string_view text, const std::string& source) {
   CsvTable records(text, source);
-  HeadTable filled = table;
-  Filler filler(filled, records.header());
+  RunTable filled = table;
+  LossReader filler(filled, records.header());
   while (const auto record = records.next()) filler.add(*record);
   table = std::move(filled);
 }
 
-void read_loss_table(HeadTable& table, const std::filesystem::path& path) {
+void read_loss_table(RunTable& table, const std::filesystem::path& path) {
   parse_loss_table(table, MappedFile(path).text(), path.string());
 }
 
-bool states_losses(const Json& summary, const HeadTable& table) {
+bool has_losses_of(const Json& summary, const RunTable& table) {
   const Json stated = summary.value("loss", Json());
   return std::all_of(
-      table.checkpoints.begin(), table.checkpoints.end(), [&](const CheckpointAnalysis& one) {
+      table.checkpoints.begin(), table.checkpoints.end(), [&](const CheckpointTable& one) {
         if (one.loss.empty() || std::isnan(one.loss.front().loss)) return true;
         if (!stated.is_object() || !stated.contains(one.label)) return false;
         const Json& leaf = stated[one.label];

@@ -116,9 +116,9 @@ CheckpointLoss checkpoint_loss(const CaptureMoments& capture) {
   return made;
 }
 
-std::vector<CheckpointLoss> losses_of(const std::vector<CheckpointAnalysis>& checkpoints) {
+std::vector<CheckpointLoss> losses_of(const std::vector<CheckpointTable>& checkpoints) {
   std::vector<CheckpointLoss> losses;
-  for (const CheckpointAnalysis& one : checkpoints) {
+  for (const CheckpointTable& one : checkpoints) {
     if (one.loss.empty()) continue;
     losses.push_back({one.model, one.label, one.phase, one.order, one.random, one.loss, {}});
   }

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/table/head_table.h"
 #include "ropewalk/analysis/table/loss_row.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -26,7 +26,7 @@ struct CheckpointLoss {
 CheckpointLoss checkpoint_loss(const CaptureMoments& capture);
 
 // Those of the checkpoints of a table, where any was measured.
-std::vector<CheckpointLoss> losses_of(const std::vector<CheckpointAnalysis>& checkpoints);
+std::vector<CheckpointLoss> losses_of(const std::vector<CheckpointTable>& checkpoints);
 
 // The text of loss.csv: one row per checkpoint and bin.
 std::string format_loss_table(const std::vector<CheckpointLoss>& checkpoints);

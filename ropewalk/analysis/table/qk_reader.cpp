@@ -17,7 +17,7 @@
 namespace ropewalk {
 namespace {
 
-using Checkpoint = CheckpointAnalysis;
+using Checkpoint = CheckpointTable;
 
 bool holds_flag(std::string_view flags, std::string_view wanted) {
   while (true) {
@@ -37,8 +37,8 @@ std::string needed_columns() {
 }
 
 // Where the columns of a table stand.
-struct Columns {
-  explicit Columns(const CsvHeader& header) {
+struct ColumnIndexes {
+  explicit ColumnIndexes(const CsvHeader& header) {
     const std::string needed = needed_columns();
     checkpoint = header.require("checkpoint", "model", needed);
     layer = header.require("layer", "", needed);
@@ -84,14 +84,14 @@ class TableBuilder {
 
   void add(const CsvRecord& record) {
     const std::string label = record.name(columns_.checkpoint);
-    const size_t place = places_.emplace(label, places_.size()).first->second;
-    if (place == table_.checkpoints.size()) begin(label, record);
-    const Checkpoint& checkpoint = table_.checkpoints[place];
+    const size_t index = indexes_.emplace(label, indexes_.size()).first->second;
+    if (index == table_.checkpoints.size()) begin(label, record);
+    const Checkpoint& checkpoint = table_.checkpoints[index];
     if (columns_.phase && record.optional_name(*columns_.phase) != checkpoint.phase) {
       record.fail(*columns_.phase, fmt::format("'{}', as in the rows of {} before",
                                                printable(checkpoint.phase), printable(label)));
     }
-    if (columns_.order && record.order(*columns_.order) != orders_[place]) {
+    if (columns_.order && record.order(*columns_.order) != orders_[index]) {
       record.fail(*columns_.order,
                   fmt::format("the same as in the rows of {} before", printable(label)));
     }
@@ -101,10 +101,10 @@ class TableBuilder {
         record.fail(*column, fmt::format("the same as in the rows of {} before", printable(label)));
       }
     }
-    add_row(record, place);
+    add_row(record, index);
   }
 
-  HeadTable finish() {
+  RunTable finish() {
     std::vector<size_t> sequence(table_.checkpoints.size());
     std::iota(sequence.begin(), sequence.end(), size_t{0});
     const bool ordered =
@@ -119,15 +119,16 @@ class TableBuilder {
       int64_t& last = last_layers[checkpoint.model];
       for (const int64_t layer : checkpoint.layer) last = std::max(last, layer);
     }
-    const bool beside = ordered && sequence.size() > 1 &&
-                        std::all_of(orders_.begin(), orders_.end(),
-                                    [&](const auto& order) { return order == orders_.front(); });
+    const bool independent_model =
+        ordered && sequence.size() > 1 &&
+        std::all_of(orders_.begin(), orders_.end(),
+                    [&](const auto& order) { return order == orders_.front(); });
     std::vector<Checkpoint> sorted;
-    for (const size_t place : sequence) {
-      sorted.push_back(std::move(table_.checkpoints[place]));
+    for (const size_t index : sequence) {
+      sorted.push_back(std::move(table_.checkpoints[index]));
       sorted.back().last_layer = last_layers[sorted.back().model];
-      sorted.back().beside = beside;
-      sorted.back().order = beside ? 0 : static_cast<int64_t>(sorted.size()) - 1;
+      sorted.back().independent_model = independent_model;
+      sorted.back().order = independent_model ? 0 : static_cast<int64_t>(sorted.size()) - 1;
     }
     table_.checkpoints = std::move(sorted);
     return std::move(table_);
@@ -146,12 +147,12 @@ class TableBuilder {
     orders_.push_back(columns_.order ? record.order(*columns_.order) : std::nullopt);
   }
 
-  void add_row(const CsvRecord& record, size_t place) {
-    Checkpoint& checkpoint = table_.checkpoints[place];
+  void add_row(const CsvRecord& record, size_t index) {
+    Checkpoint& checkpoint = table_.checkpoints[index];
     const int64_t layer = record.index(columns_.layer);
     const int64_t q_head = record.index(columns_.q_head);
     const int64_t pc = record.index(columns_.pc);
-    const auto [other, added] = lines_.emplace(std::tuple(place, layer, q_head, pc), record.line());
+    const auto [other, added] = lines_.emplace(std::tuple(index, layer, q_head, pc), record.line());
     if (!added) {
       throw InputError(
           "{}, line {}: checkpoint '{}', layer {}, head {}, pc {} stood in line {} already; "
@@ -182,16 +183,16 @@ class TableBuilder {
     }
   }
 
-  Columns columns_;
-  HeadTable table_;
-  std::map<std::string, size_t> places_;
+  ColumnIndexes columns_;
+  RunTable table_;
+  std::map<std::string, size_t> indexes_;
   std::vector<std::optional<double>> orders_;
   std::map<std::tuple<size_t, int64_t, int64_t, int64_t>, int64_t> lines_;
 };
 
 }  // namespace
 
-HeadTable parse_qk_table(std::string_view text, const std::string& source) {
+RunTable parse_qk_table(std::string_view text, const std::string& source) {
   CsvTable records(text, source);
   TableBuilder builder(records.header(), source);
   bool any = false;
@@ -200,7 +201,7 @@ HeadTable parse_qk_table(std::string_view text, const std::string& source) {
   return builder.finish();
 }
 
-HeadTable read_qk_table(const std::filesystem::path& path) {
+RunTable read_qk_table(const std::filesystem::path& path) {
   return parse_qk_table(MappedFile(path).text(), path.string());
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -13,9 +13,9 @@ namespace ropewalk {
 // follows from r_q and r_k), and ignores the rest. Checkpoints are ordered by `order`, else by
 // first appearance; one of random weights is a baseline. Throws InputError naming file, line,
 // column, what was found and what was expected.
-HeadTable read_qk_table(const std::filesystem::path& path);
+RunTable read_qk_table(const std::filesystem::path& path);
 
 // The same from the file's text.
-HeadTable parse_qk_table(std::string_view text, const std::string& source);
+RunTable parse_qk_table(std::string_view text, const std::string& source);
 
 }  // namespace ropewalk

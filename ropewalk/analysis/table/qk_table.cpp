@@ -33,13 +33,13 @@ void add_field(std::string& row, const std::string& text) {
 
 }  // namespace
 
-std::string guard_name(const std::string& name) {
+std::string escape_name(const std::string& name) {
   return reads_as_formula(name) ? '\'' + name : name;
 }
 
 std::string csv_name(const std::string& name) {
   std::string field;
-  add_field(field, guard_name(name));
+  add_field(field, escape_name(name));
   return field;
 }
 
@@ -48,16 +48,16 @@ std::string table_number(double value) {
 }
 
 std::string table_count(int64_t value) {
-  return value == CheckpointAnalysis::kUnknown ? "" : fmt::format("{}", value);
+  return value == CheckpointTable::kUnknown ? "" : fmt::format("{}", value);
 }
 
-std::string unguard_name(const std::string& field) {
+std::string unescape_name(const std::string& field) {
   return field.starts_with('\'') && reads_as_formula(field) ? field.substr(1) : field;
 }
 
 namespace {
 
-std::string format_table(const std::vector<CheckpointAnalysis>& checkpoints, Table table) {
+std::string format_table(const std::vector<CheckpointTable>& checkpoints, Table table) {
   const std::vector<TableColumn> columns = table_columns(table);
   std::string text;
   const auto add_row = [&](const auto& field) {
@@ -68,7 +68,7 @@ std::string format_table(const std::vector<CheckpointAnalysis>& checkpoints, Tab
     text += '\n';
   };
   add_row([](const TableColumn& column) { return column.name; });
-  for (const CheckpointAnalysis& checkpoint : checkpoints) {
+  for (const CheckpointTable& checkpoint : checkpoints) {
     for (size_t row = 0; row < checkpoint.rows(); ++row) {
       if (table == Table::heads && checkpoint.pc[row] != 0) continue;
       add_row([&](const TableColumn& column) { return column.text(checkpoint, row); });
@@ -79,11 +79,11 @@ std::string format_table(const std::vector<CheckpointAnalysis>& checkpoints, Tab
 
 }  // namespace
 
-std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints) {
+std::string format_qk_table(const std::vector<CheckpointTable>& checkpoints) {
   return format_table(checkpoints, Table::components);
 }
 
-std::string format_heads_table(const std::vector<CheckpointAnalysis>& checkpoints) {
+std::string format_heads_table(const std::vector<CheckpointTable>& checkpoints) {
   return format_table(checkpoints, Table::heads);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -22,8 +22,8 @@ inline constexpr const char* kTableNumber = "{:.9g}";
 // A name as tables hold it: with an apostrophe before one that a spreadsheet would take for a
 // formula (it starts with =, +, -, @, a tab or a carriage return), and before one that already
 // looks so guarded; and the name back.
-std::string guard_name(const std::string& name);
-std::string unguard_name(const std::string& field);
+std::string escape_name(const std::string& name);
+std::string unescape_name(const std::string& field);
 
 // The same as a field of a CSV file, quoted where it would break the row.
 std::string csv_name(const std::string& name);
@@ -34,9 +34,9 @@ std::string table_count(int64_t value);
 
 // The text of qk.csv, one row per checkpoint, head and component; columns in docs/formats.md.
 // Missing numbers are empty.
-std::string format_qk_table(const std::vector<CheckpointAnalysis>& checkpoints);
+std::string format_qk_table(const std::vector<CheckpointTable>& checkpoints);
 
 // The text of heads.csv, one row per checkpoint and head.
-std::string format_heads_table(const std::vector<CheckpointAnalysis>& checkpoints);
+std::string format_heads_table(const std::vector<CheckpointTable>& checkpoints);
 
 }  // namespace ropewalk

@@ -17,19 +17,19 @@ namespace {
 constexpr double kMost = std::numeric_limits<double>::max();
 
 // Points of one series of one head, with their numbers.
-struct Points {
+struct SeriesPoints {
   std::vector<double> x, value, se;
 };
 
 // A head of the table: its checkpoint, and its series.
 struct Head {
   size_t checkpoint = 0;
-  std::vector<Points> series;
+  std::vector<SeriesPoints> series;
 };
 
-class Gatherer {
+class SeriesCollector {
  public:
-  Gatherer(const HeadTable& table, SeriesTable kind, const CsvHeader& header)
+  SeriesCollector(const RunTable& table, SeriesTable kind, const CsvHeader& header)
       : table_(table), kind_(kind), header_(header) {
     const bool bands = kind == SeriesTable::bands;
     const std::string needed =
@@ -49,10 +49,10 @@ class Gatherer {
                                 : header.find("value_se"));
     }
     for (size_t i = 0; i < table.checkpoints.size(); ++i) {
-      const CheckpointAnalysis& checkpoint = table.checkpoints[i];
+      const CheckpointTable& checkpoint = table.checkpoints[i];
       for (const size_t row : checkpoint.head_rows()) {
         order_.push_back({checkpoint.label, checkpoint.layer[row], checkpoint.q_head[row]});
-        heads_[order_.back()] = {i, std::vector<Points>(series().size())};
+        heads_[order_.back()] = {i, std::vector<SeriesPoints>(series().size())};
       }
     }
   }
@@ -69,12 +69,12 @@ class Gatherer {
     }
     const double x = record.number(x_, 0, kMost);
     if (x != x) record.fail(x_, "a number of at least 0");
-    std::vector<Points>& numbers = found->second.series;
+    std::vector<SeriesPoints>& numbers = found->second.series;
     const std::string curve = kind_ == SeriesTable::curves ? record.name(name_) : "";
     for (size_t i = 0; i < series().size(); ++i) {
       const SeriesStatistic& one = *series()[i];
       if (!values_[i] || (kind_ == SeriesTable::curves && one.key != curve)) continue;
-      Points& points = numbers[i];
+      SeriesPoints& points = numbers[i];
       if (kind_ == SeriesTable::bands) {
         if (record.index(name_) != static_cast<int64_t>(points.x.size())) {
           record.fail(name_, "pairs that follow each other from 0, once each");
@@ -89,26 +89,26 @@ class Gatherer {
     }
   }
 
-  void give(HeadTable& table) const {
-    for (CheckpointAnalysis& checkpoint : table.checkpoints) {
+  void give(RunTable& table) const {
+    for (CheckpointTable& checkpoint : table.checkpoints) {
       checkpoint.series.resize(series().size());
       checkpoint.series_flag.resize(checkpoint.head_rows().size());
     }
     for (const Key& key : order_) {
       const Head& head = heads_.at(key);
-      CheckpointAnalysis& checkpoint = table.checkpoints[head.checkpoint];
+      CheckpointTable& checkpoint = table.checkpoints[head.checkpoint];
       for (size_t i = 0; i < series().size(); ++i) {
         if (series()[i]->table == kind_) append(checkpoint, i, head.series[i]);
       }
     }
-    for (CheckpointAnalysis& checkpoint : table.checkpoints) mean_over_heads(checkpoint, kind_);
+    for (CheckpointTable& checkpoint : table.checkpoints) mean_over_heads(checkpoint, kind_);
   }
 
  private:
   using Key = std::tuple<std::string, int64_t, int64_t>;
 
-  static void append(CheckpointAnalysis& checkpoint, size_t place, const Points& points) {
-    HeadSeries& to = checkpoint.series[place];
+  static void append(CheckpointTable& checkpoint, size_t index, const SeriesPoints& points) {
+    HeadSeries& to = checkpoint.series[index];
     if (to.begin.empty()) to.begin.push_back(0);
     to.grid.push_back(points.x.empty() ? HeadSeries::kNoGrid : find_grid(checkpoint, points.x));
     to.value.insert(to.value.end(), points.value.begin(), points.value.end());
@@ -116,7 +116,7 @@ class Gatherer {
     to.begin.push_back(to.value.size());
   }
 
-  const HeadTable& table_;
+  const RunTable& table_;
   SeriesTable kind_;
   const CsvHeader& header_;
   size_t checkpoint_ = 0, layer_ = 0, q_head_ = 0, name_ = 0, x_ = 0;
@@ -127,15 +127,15 @@ class Gatherer {
 
 }  // namespace
 
-void parse_series_table(HeadTable& heads, SeriesTable table, std::string_view text,
+void parse_series_table(RunTable& heads, SeriesTable table, std::string_view text,
                         const std::string& source) {
   CsvTable records(text, source);
-  Gatherer gatherer(heads, table, records.header());
+  SeriesCollector gatherer(heads, table, records.header());
   while (const auto record = records.next()) gatherer.add(*record);
   gatherer.give(heads);
 }
 
-void read_series_table(HeadTable& heads, SeriesTable table, const std::filesystem::path& path) {
+void read_series_table(RunTable& heads, SeriesTable table, const std::filesystem::path& path) {
   parse_series_table(heads, table, MappedFile(path).text(), path.string());
 }
 

@@ -43,11 +43,11 @@ std::vector<std::pair<std::string, std::string>> own_columns(SeriesTable table) 
 }
 
 std::vector<size_t> places_of(SeriesTable table) {
-  std::vector<size_t> places;
+  std::vector<size_t> indexes;
   for (size_t i = 0; i < series().size(); ++i) {
-    if (series()[i]->table == table) places.push_back(i);
+    if (series()[i]->table == table) indexes.push_back(i);
   }
-  return places;
+  return indexes;
 }
 
 std::string header(SeriesTable table) {
@@ -59,11 +59,11 @@ std::string header(SeriesTable table) {
 }
 
 // Rows of a checkpoint.
-class Writer {
+class SeriesWriter {
  public:
-  explicit Writer(SeriesTable table) : table_(table), places_(places_of(table)) {}
+  explicit SeriesWriter(SeriesTable table) : table_(table), indexes_(places_of(table)) {}
 
-  void add(const CheckpointAnalysis& checkpoint) {
+  void add(const CheckpointTable& checkpoint) {
     if (checkpoint.series.empty()) return;
     const std::vector<size_t> heads = checkpoint.head_rows();
     for (size_t head = 0; head < heads.size(); ++head) {
@@ -87,18 +87,18 @@ class Writer {
   std::string take() { return std::move(text_); }
 
  private:
-  void add_bands(const CheckpointAnalysis& checkpoint, size_t head, const std::string& id,
+  void add_bands(const CheckpointTable& checkpoint, size_t head, const std::string& id,
                  const std::string& flags) {
-    const auto thetas = series_points(checkpoint, places_.front(), head);
+    const auto thetas = series_points(checkpoint, indexes_.front(), head);
     const bool sums = flags.find("no_pre_rope") == std::string::npos;
     for (size_t pair = 0; pair < thetas.size(); ++pair) {
       text_ += id;
       fmt::format_to(std::back_inserter(text_), "{},", pair);
       number(thetas[pair]);
       bool lacks = false, no_se = false;
-      for (const size_t place : places_) {
-        const double value = checkpoint.series[place].values(head)[pair];
-        const double se = checkpoint.series[place].errors(head)[pair];
+      for (const size_t index : indexes_) {
+        const double value = checkpoint.series[index].values(head)[pair];
+        const double se = checkpoint.series[index].errors(head)[pair];
         number(value);
         number(se);
         lacks = lacks || std::isnan(value);
@@ -108,15 +108,15 @@ class Writer {
     }
   }
 
-  void add_curves(const CheckpointAnalysis& checkpoint, size_t head, const std::string& id,
+  void add_curves(const CheckpointTable& checkpoint, size_t head, const std::string& id,
                   const std::string& flags) {
-    for (const size_t place : places_) {
-      const auto points = series_points(checkpoint, place, head);
+    for (const size_t index : indexes_) {
+      const auto points = series_points(checkpoint, index, head);
       for (size_t i = 0; i < points.size(); ++i) {
-        const double value = checkpoint.series[place].values(head)[i];
-        const double se = checkpoint.series[place].errors(head)[i];
+        const double value = checkpoint.series[index].values(head)[i];
+        const double se = checkpoint.series[index].errors(head)[i];
         text_ += id;
-        text_ += series()[place]->key;
+        text_ += series()[index]->key;
         text_ += ',';
         number(points[i]);
         number(value);
@@ -141,16 +141,16 @@ class Writer {
   }
 
   SeriesTable table_;
-  std::vector<size_t> places_;
+  std::vector<size_t> indexes_;
   std::string text_;
 };
 
 }  // namespace
 
-std::string format_series_table(const std::vector<CheckpointAnalysis>& checkpoints,
+std::string format_series_table(const std::vector<CheckpointTable>& checkpoints,
                                 SeriesTable table) {
   return write_parallel(header(table), checkpoints.size(), [&](size_t i) {
-    Writer writer(table);
+    SeriesWriter writer(table);
     writer.add(checkpoints[i]);
     return writer.take();
   });

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/statistics/series.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -14,8 +14,7 @@ namespace ropewalk {
 //   no_variance  a number of the pair is undefined, as nothing varies there
 //   no_pairs     no two tokens of a document stand so far apart
 //   no_se        a number without its standard error
-std::string format_series_table(const std::vector<CheckpointAnalysis>& checkpoints,
-                                SeriesTable table);
+std::string format_series_table(const std::vector<CheckpointTable>& checkpoints, SeriesTable table);
 
 // Its table of columns in docs/formats.md: Markdown, one line per column.
 std::string describe_series_columns(SeriesTable table);

@@ -11,10 +11,11 @@
 namespace ropewalk {
 namespace {
 
-using Checkpoint = CheckpointAnalysis;
+using Checkpoint = CheckpointTable;
 
 TableColumn name(const char* column, const char* meaning, std::string Checkpoint::*member) {
-  return {column, meaning, [member](const Checkpoint& c, size_t) { return guard_name(c.*member); }};
+  return {column, meaning,
+          [member](const Checkpoint& c, size_t) { return escape_name(c.*member); }};
 }
 
 TableColumn count(const char* column, const char* meaning,
@@ -23,29 +24,29 @@ TableColumn count(const char* column, const char* meaning,
           [member](const Checkpoint& c, size_t row) { return table_count((c.*member)[row]); }};
 }
 
-TableColumn value(size_t place) {
-  const Statistic& statistic = *statistics()[place];
-  return {statistic.key, statistic.definition, [place](const Checkpoint& c, size_t row) {
-            return table_number(c.columns[place].value[row]);
+TableColumn value(size_t index) {
+  const Statistic& statistic = *statistics()[index];
+  return {statistic.key, statistic.definition, [index](const Checkpoint& c, size_t row) {
+            return table_number(c.columns[index].value[row]);
           }};
 }
 
-TableColumn error(size_t place) {
-  const Statistic& statistic = *statistics()[place];
+TableColumn error(size_t index) {
+  const Statistic& statistic = *statistics()[index];
   return {
       error_column(statistic.key),
       fmt::format("standard error of `{}` over documents", statistic.key),
-      [place](const Checkpoint& c, size_t row) { return table_number(c.columns[place].se[row]); }};
+      [index](const Checkpoint& c, size_t row) { return table_number(c.columns[index].se[row]); }};
 }
 
 // Of each component: values, then errors.
 void add_components(std::vector<TableColumn>& columns) {
   std::vector<TableColumn> errors, last;
-  for (size_t place = 0; place < statistics().size(); ++place) {
-    const Statistic& statistic = *statistics()[place];
-    if (statistic.table != Table::components || statistic.per != Per::component) continue;
-    columns.push_back(value(place));
-    if (statistic.error) (statistic.last_error ? last : errors).push_back(error(place));
+  for (size_t index = 0; index < statistics().size(); ++index) {
+    const Statistic& statistic = *statistics()[index];
+    if (statistic.table != Table::components || statistic.per != Granularity::component) continue;
+    columns.push_back(value(index));
+    if (statistic.error) (statistic.last_error ? last : errors).push_back(error(index));
   }
   for (const auto* group : {&errors, &last}) {
     columns.insert(columns.end(), group->begin(), group->end());
@@ -74,12 +75,12 @@ TableColumn within_class() {
 // Of each head, in qk.csv the same in all its rows: each value, then its error. Every number of
 // heads.csv has a column for one, be it empty.
 void add_heads(std::vector<TableColumn>& columns, Table table) {
-  for (size_t place = 0; place < statistics().size(); ++place) {
-    const Statistic& statistic = *statistics()[place];
-    if (statistic.table != table || statistic.per != Per::head) continue;
-    columns.push_back(value(place));
+  for (size_t index = 0; index < statistics().size(); ++index) {
+    const Statistic& statistic = *statistics()[index];
+    if (statistic.table != table || statistic.per != Granularity::head) continue;
+    columns.push_back(value(index));
     if (statistic.error) {
-      columns.push_back(error(place));
+      columns.push_back(error(index));
     } else if (table == Table::heads) {
       columns.push_back({error_column(statistic.key), "always empty",
                          [](const Checkpoint&, size_t) { return std::string(); }});
@@ -133,7 +134,7 @@ std::vector<TableColumn> table_columns(Table table) {
   }
   const auto flags = components ? &Checkpoint::flag : &Checkpoint::head_flag;
   columns.push_back({"flag", "names joined by `;`", [flags](const Checkpoint& c, size_t row) {
-                       return row < (c.*flags).size() ? guard_name((c.*flags)[row]) : "";
+                       return row < (c.*flags).size() ? escape_name((c.*flags)[row]) : "";
                      }});
   return columns;
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/statistics/statistic.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -15,7 +15,7 @@ namespace ropewalk {
 struct TableColumn {
   std::string name;
   std::string meaning;
-  std::function<std::string(const CheckpointAnalysis&, size_t row)> text;
+  std::function<std::string(const CheckpointTable&, size_t row)> text;
 };
 
 // All columns of a table, in order. Rows of heads.csv are those of PC0.

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk {
 
@@ -31,7 +31,7 @@ HeadClass classify(double r_q, double r_k) {
   return HeadClass::mixed;
 }
 
-std::optional<HeadClass> class_of(const CheckpointAnalysis& checkpoint, size_t row) {
+std::optional<HeadClass> class_of(const CheckpointTable& checkpoint, size_t row) {
   const double r_q = checkpoint.column("r_q").value[row];
   const double r_k = checkpoint.column("r_k").value[row];
   if (std::isnan(r_q) || std::isnan(r_k)) return std::nullopt;

@@ -6,7 +6,7 @@
 
 namespace ropewalk {
 
-struct CheckpointAnalysis;
+struct CheckpointTable;
 
 // What a head's PC0 says about position, by r_q and |r_k|; thresholds 0.7 and 0.3, strict.
 enum class HeadClass {
@@ -30,6 +30,6 @@ std::string_view class_name(HeadClass head_class);
 HeadClass classify(double r_q, double r_k);
 
 // The class of the head whose row of PC0 this is; nothing where r_q or r_k is missing.
-std::optional<HeadClass> class_of(const CheckpointAnalysis& checkpoint, size_t row);
+std::optional<HeadClass> class_of(const CheckpointTable& checkpoint, size_t row);
 
 }  // namespace ropewalk

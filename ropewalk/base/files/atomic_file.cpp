@@ -63,7 +63,7 @@ class TemporaryFile {
  private:
   const fs::path& target_;
   fs::path name_;
-  const Undo undo_{[this] { ::unlink(name_.c_str()); }};
+  const ExitCleanup undo_{[this] { ::unlink(name_.c_str()); }};
   int file_;
 };
 

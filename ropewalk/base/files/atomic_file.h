@@ -63,7 +63,7 @@ class AtomicFolder {
   std::filesystem::path
       created_parent_;  // topmost parent that this object made; removed unless committed
   bool committed_ = false;
-  std::optional<Undo> undo_;
+  std::optional<ExitCleanup> undo_;
 };
 
 }  // namespace ropewalk

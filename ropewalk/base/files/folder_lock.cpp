@@ -78,7 +78,7 @@ FolderLock::FolderLock(const std::filesystem::path& folder) : process_(::getpid(
                       path.string());
   }
   if (const size_t at = former.find(kToken); at != std::string_view::npos) {
-    former_token_ = former.substr(at + kToken.size());
+    previous_token_ = former.substr(at + kToken.size());
   }
 }
 
@@ -96,7 +96,7 @@ FolderLock::~FolderLock() {
   ::close(file_);
 }
 
-void refuse_held(const std::filesystem::path& folder) {
+void require_unlocked(const std::filesystem::path& folder) {
   std::error_code ignored;
   if (!std::filesystem::exists(folder / kName, ignored)) return;
   const FolderLock free(folder);

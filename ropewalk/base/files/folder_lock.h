@@ -17,17 +17,17 @@ class FolderLock {
 
   // The token (atomic_file.h) of the process that held the folder before; empty where there was
   // none. Temporary files with that token can be removed.
-  const std::string& former_token() const { return former_token_; }
+  const std::string& previous_token() const { return previous_token_; }
   // Writes this process into the lock file, in place of the former owner.
   void sign() const;
 
  private:
   int file_ = -1;
   int process_ = 0;  // the process that took the lock, as opposed to one that it forked
-  std::string former_token_;
+  std::string previous_token_;
 };
 
 // Throws the same error as FolderLock where a process holds the folder.
-void refuse_held(const std::filesystem::path& folder);
+void require_unlocked(const std::filesystem::path& folder);
 
 }  // namespace ropewalk

@@ -55,7 +55,7 @@ Json read_json_file(const std::filesystem::path& path) {
 
 Json number_or_null(double value) { return std::isnan(value) ? Json() : Json(value); }
 
-Json read_if_there(const std::filesystem::path& path) {
+Json read_json_or_null(const std::filesystem::path& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {};
   try {

@@ -18,7 +18,7 @@ Json read_json_file(const std::filesystem::path& path);
 
 // Reads a file's JSON; returns null where the file is missing or broken, so that the caller writes
 // it again.
-Json read_if_there(const std::filesystem::path& path);
+Json read_json_or_null(const std::filesystem::path& path);
 
 // The number, or null where it is none (NaN).
 Json number_or_null(double value);

@@ -183,9 +183,9 @@ JsonReader JsonReader::object(const std::string& key) const {
 
 std::vector<JsonReader> JsonReader::objects(const std::string& key, bool some_null) const {
   std::vector<JsonReader> result;
-  size_t place = 0;
+  size_t index = 0;
   for (const Json& item : list(key, "a list")) {
-    const std::string name = fmt::format("{}[{}]", key, place++);
+    const std::string name = fmt::format("{}[{}]", key, index++);
     if (!some_null || !item.is_null()) result.push_back(inside(item, name));
   }
   return result;

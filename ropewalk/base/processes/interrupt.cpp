@@ -72,8 +72,8 @@ extern "C" void on_fault(int signal) {
 
 [[noreturn]] void die_of_fault() {
   ::alarm(2);  // the faulty thread may hold a lock that the cleanup needs
-  if (first_to_end()) {
-    undo_all();
+  if (is_first_to_end()) {
+    run_exit_cleanups();
     log::error(
         "signal {}: a fault of this program or of one of its libraries; if memory is limited, give "
         "it more; otherwise please report it",
@@ -111,11 +111,12 @@ bool another_signal(int64_t within) {
   }
   if (fault != 0) die_of_fault();
   if (lost_file != nullptr) {
-    end_now(kSystemExit, fmt::format("{}: changed or vanished while it was being read; see that "
-                                     "nothing writes to it, then start again",
-                                     lost_file));
+    end_process(kSystemExit,
+                fmt::format("{}: changed or vanished while it was being read; see that "
+                            "nothing writes to it, then start again",
+                            lost_file));
   }
-  end_now(128 + received, Interrupted(received).what());
+  end_process(128 + received, Interrupted(received).what());
 }
 
 }  // namespace
@@ -132,7 +133,7 @@ void install_interrupt_handlers() {
   }
   // A library may end the program too: OpenMP does so where it cannot start its threads.
   std::atexit([] {
-    if (first_to_end()) undo_all();
+    if (is_first_to_end()) run_exit_cleanups();
   });
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
@@ -145,12 +146,12 @@ void install_interrupt_handlers() {
   ::sigaction(SIGBUS, &lost, nullptr);
 }
 
-Unhurried::Unhurried() {
+UninterruptedScope::UninterruptedScope() {
   ++unhurried;
   ++unhurried_here;
 }
 
-Unhurried::~Unhurried() {
+UninterruptedScope::~UninterruptedScope() {
   --unhurried_here;
   --unhurried;
 }

@@ -22,12 +22,12 @@ bool interrupted();
 // Stands around writing a result that took long to compute. While it lives, its thread is not
 // interrupted, and the process ends only when it is destroyed, when a second signal arrives, or
 // after 20 seconds.
-class Unhurried {
+class UninterruptedScope {
  public:
-  Unhurried();
-  ~Unhurried();
-  Unhurried(const Unhurried&) = delete;
-  Unhurried& operator=(const Unhurried&) = delete;
+  UninterruptedScope();
+  ~UninterruptedScope();
+  UninterruptedScope(const UninterruptedScope&) = delete;
+  UninterruptedScope& operator=(const UninterruptedScope&) = delete;
 };
 
 // Acts as if a signal had arrived, for a host that handles signals itself; and as if none had.

@@ -11,24 +11,24 @@ namespace ropewalk {
 
 // A cleanup that must run if the program ends while this object lives, such as removing a file
 // under a temporary name. `undo` may be called from another thread and must not throw.
-class Undo {
+class ExitCleanup {
  public:
-  explicit Undo(std::function<void()> undo);
-  ~Undo();
-  Undo(const Undo&) = delete;
-  Undo& operator=(const Undo&) = delete;
+  explicit ExitCleanup(std::function<void()> undo);
+  ~ExitCleanup();
+  ExitCleanup(const ExitCleanup&) = delete;
+  ExitCleanup& operator=(const ExitCleanup&) = delete;
 };
 
 // Returns whether the caller is the first to end the program; only the first one cleans up and
 // reports.
-bool first_to_end();
+bool is_first_to_end();
 
 // Calls the function of every Undo that lives.
-void undo_all();
+void run_exit_cleanups();
 
 // Runs all cleanups, writes an error line and ends the process. Where another thread was first to
 // end the program, gives it half a second and writes nothing.
-[[noreturn]] void end_now(int exit_code, const std::string& line);
+[[noreturn]] void end_process(int exit_code, const std::string& line);
 
 // Remembers the address range of a mapped file, by which a signal handler finds its path. `path`
 // must live until `forget_mapping`.

@@ -8,7 +8,7 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/figures/parts/checkpoint_places.h"
+#include "ropewalk/figures/parts/checkpoint_positions.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
@@ -24,13 +24,13 @@ constexpr double kLineHeight = theme::kPhaseSize + 3;
 constexpr double kHeaderGap = 8;  // between the plot and the phases' names
 
 // What the order of a run rests on.
-std::vector<CheckpointAnalysis> entries(const std::vector<Slot>& slots, bool models) {
-  std::vector<CheckpointAnalysis> list(slots.size());
+std::vector<CheckpointTable> entries(const std::vector<Slot>& slots, bool models) {
+  std::vector<CheckpointTable> list(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {
     list[i].label = slots[i].numbers->label;
     list[i].origin.context = slots[i].numbers->context;
     list[i].random = slots[i].baseline;
-    list[i].beside = models;
+    list[i].independent_model = models;
   }
   return list;
 }
@@ -48,11 +48,11 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run, TimeAxis time) : time_(tim
     slots_.push_back({&numbers, edge + pitch / 2, true, edge, edge + pitch});
     edge += pitch;
   }
-  CheckpointPlaces places = checkpoint_places(run, time_);
-  ticks_ = std::move(places.ticks);
+  CheckpointPositions positions = checkpoint_positions(run, time_);
+  ticks_ = std::move(positions.ticks);
   for (size_t i = 0; i < run.checkpoints.size(); ++i) {
-    const CheckpointPlace& place = places.places[i];
-    slots_.push_back({&run.checkpoints[i], place.along, false, place.from, place.to});
+    const CheckpointPosition& span = positions.positions[i];
+    slots_.push_back({&run.checkpoints[i], span.along, false, span.from, span.to});
   }
   from_ = run.baselines.empty() ? slots_.front().along - kEdge : slots_.front().from;
   to_ = slots_.back().along + kEdge;
@@ -145,8 +145,8 @@ Json CheckpointAxis::params() const {
     positions.push_back(slot.along);
     labels.push_back(checkpoint_label(*slot.numbers));
   }
-  for (const auto& [place, text] : ticks_) {
-    positions.push_back(place);
+  for (const auto& [position, text] : ticks_) {
+    positions.push_back(position);
     labels.push_back(text);
   }
   return Json::array({Json{{"name", "places"}, {"value", positions}},
@@ -176,7 +176,7 @@ Json CheckpointAxis::x_channel(double width) const {
       ticks.push_back(slots_[i].along);
     }
   }
-  for (const auto& [place, text] : ticks_) ticks.push_back(place);
+  for (const auto& [position, text] : ticks_) ticks.push_back(position);
   Json axis{{"title", title()},      {"values", ticks},
             {"grid", false},         {"labelExpr", "labels[indexof(places, datum.value)]"},
             {"labelOverlap", false}, {"labelFlush", false}};
@@ -272,19 +272,19 @@ std::string figure_title(const RunNumbers& run, std::string title) {
   return title + (title.ends_with("by depth") ? " and model" : " by model");
 }
 
-size_t heads_with(const CheckpointNumbers& numbers, size_t reading) {
-  const std::vector<double>& heads = numbers.readings.at(reading).heads;
+size_t heads_with(const CheckpointNumbers& numbers, size_t view) {
+  const std::vector<double>& heads = numbers.views.at(view).heads;
   return static_cast<size_t>(
       std::count_if(heads.begin(), heads.end(), [](double value) { return !std::isnan(value); }));
 }
 
-std::string heads_text(const RunNumbers& run, const std::vector<size_t>& readings) {
+std::string heads_text(const RunNumbers& run, const std::vector<size_t>& views) {
   std::vector<size_t> counts;
   int64_t undefined = 0;
   for (const CheckpointNumbers& numbers : run.checkpoints) {
-    if (readings.empty()) counts.push_back(numbers.heads.size());
-    for (const size_t reading : readings) {
-      if (const size_t count = heads_with(numbers, reading); count > 0) counts.push_back(count);
+    if (views.empty()) counts.push_back(numbers.heads.size());
+    for (const size_t view : views) {
+      if (const size_t count = heads_with(numbers, view); count > 0) counts.push_back(count);
     }
     undefined += numbers.undefined;
   }

@@ -110,11 +110,11 @@ std::string checkpoint_label(const CheckpointNumbers& numbers);
 // stand side by side.
 std::string figure_title(const RunNumbers& run, std::string title);
 
-// How many heads of a checkpoint have a reading (a place in all_readings()).
-size_t heads_with(const CheckpointNumbers& numbers, size_t reading);
+// How many heads of a checkpoint have a reading (a place in all_views()).
+size_t heads_with(const CheckpointNumbers& numbers, size_t view);
 
 // The heads behind a figure, in words: "300 heads", "295–300 heads", with those left out. Of
 // readings, the heads that have them, at the checkpoints that have any.
-std::string heads_text(const RunNumbers& run, const std::vector<size_t>& readings = {});
+std::string heads_text(const RunNumbers& run, const std::vector<size_t>& views = {});
 
 }  // namespace ropewalk

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 namespace {
@@ -16,9 +16,9 @@ Json along(const char* field, const Json& scale, const Json& axis) {
   return {{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", axis}};
 }
 
-Json color_channel(const PlacedReading& placed, const DepthScale& scale) {
+Json color_channel(const IndexedView& indexed, const DepthScale& scale) {
   const std::string title =
-      "mean " + reading_title(placed) +
+      "mean " + view_title(indexed) +
       (scale.unit() == 1 ? "" : fmt::format(", in units of {:g}", scale.unit())) +
       (scale.has_negatives() ? fmt::format(" ({}: below 0)", scale.negative_hue()) : "");
   Json channel{{"field", "value"},
@@ -85,13 +85,13 @@ Json DepthLayers::ground() const {
           {"encoding", whole_cell()}};
 }
 
-Json DepthLayers::cells(const PlacedReading& placed, const DepthScale& scale) const {
+Json DepthLayers::cells(const IndexedView& indexed, const DepthScale& scale) const {
   Json tooltip = Json::array();
   for (const char* field : {"checkpoint", "phase", "bin", "value", "se", "heads"}) {
     tooltip.push_back({{"field", field}});
   }
   Json encoding = whole_cell();
-  encoding["color"] = color_channel(placed, scale);
+  encoding["color"] = color_channel(indexed, scale);
   encoding["tooltip"] = tooltip;
   Json layer{{"name", "cells"},
              {"data", {{"name", "cells"}}},

@@ -18,7 +18,7 @@ class DepthLayers {
 
   // Cells without a number.
   Json ground() const;
-  Json cells(const PlacedReading& placed, const DepthScale& scale) const;
+  Json cells(const IndexedView& indexed, const DepthScale& scale) const;
   // The numbers inside cells.
   Json numbers() const;
   // Lines between phases, `width` pixels long.

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/theme.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 namespace {
@@ -16,16 +16,16 @@ constexpr double kAlmost = 0.999;  // where the colours have a step
 
 }  // namespace
 
-DepthScale::DepthScale(const PlacedReading& placed, const std::vector<double>& numbers)
-    : hue_(placed.reading->hue) {
+DepthScale::DepthScale(const IndexedView& indexed, const std::vector<double>& numbers)
+    : hue_(indexed.view->hue) {
   double lowest = 0, largest = 0;
   for (const double number : numbers) {
     lowest = std::min(lowest, number);
     largest = std::max(largest, std::abs(number));
   }
   // Both sides have the same measure.
-  high_ = reading_limits(placed, lowest, numbers.empty() ? std::nan("") : largest).high;
-  if (!has_limits(placed) && largest > 0) {
+  high_ = view_limits(indexed, lowest, numbers.empty() ? std::nan("") : largest).high;
+  if (!has_limits(indexed) && largest > 0) {
     const int power = static_cast<int>(std::floor(std::log10(largest)));
     // Cells have room for four digits.
     const bool fits = power >= -1 && power <= 3;

@@ -13,7 +13,7 @@ namespace ropewalk {
 class DepthScale {
  public:
   // For these numbers, without NaN.
-  DepthScale(const PlacedReading& placed, const std::vector<double>& numbers);
+  DepthScale(const IndexedView& indexed, const std::vector<double>& numbers);
 
   std::string color(double value) const;  // "#rrggbb"
   std::string text(double value) const;   // in a cell

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "ropewalk/base/printable.h"
-#include "ropewalk/figures/parts/reading_look.h"
 #include "ropewalk/figures/parts/text_width.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 namespace {

@@ -11,10 +11,10 @@ namespace {
 
 // Between neighbours in proportion, as numpy has it. `sorted` is not empty.
 double quantile(const std::vector<double>& sorted, double part) {
-  const double place = part * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(place);
+  const double position = part * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(position);
   const size_t above = std::min(below + 1, sorted.size() - 1);
-  return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
+  return std::lerp(sorted[below], sorted[above], position - static_cast<double>(below));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/run/run_numbers.h"
-#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 

@@ -15,6 +15,6 @@ std::string head_name(const QueryHead& head);
 std::optional<QueryHead> find_head(std::string_view name);
 
 // "'H2L3' names no head; expected one such as L3H2"
-std::string not_a_head(std::string_view name);
+std::string unknown_head_error(std::string_view name);
 
 }  // namespace ropewalk

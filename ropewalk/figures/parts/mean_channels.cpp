@@ -62,7 +62,7 @@ Json MeanChannels::shape() const {
 
 Json MeanChannels::tooltip() const {
   Json fields = Json::array();
-  const bool of_heads = series_.front().reading != MeanSeries::kNoReading;
+  const bool of_heads = series_.front().view != MeanSeries::kNoView;
   for (const char* field : {"checkpoint", "phase", "series", "mean", "sd", "se", "heads"}) {
     const std::string_view name = field;
     if (of_heads || (name != "sd" && name != "heads")) fields.push_back({{"field", field}});

@@ -25,8 +25,8 @@ Json mean_row(const Slot& slot, const MeanSeries& series, Band kind) {
             {"se", theme::number(number.se)},
             {"baseline", slot.baseline},
             {"full", series.full}};
-  if (series.reading != MeanSeries::kNoReading) {
-    json["heads"] = heads_with(*slot.numbers, series.reading);
+  if (series.view != MeanSeries::kNoView) {
+    json["heads"] = heads_with(*slot.numbers, series.view);
   }
   if (series.full) {
     const BandEnds band = series.band(*slot.numbers, kind);

@@ -16,7 +16,7 @@ namespace ropewalk {
 // A number of every checkpoint as a line with markers, a band across heads and standard-error bars:
 // a second band where checkpoints are too close to each other for bars.
 struct MeanSeries {
-  static constexpr size_t kNoReading = SIZE_MAX;  // its numbers are of no heads
+  static constexpr size_t kNoView = SIZE_MAX;  // its numbers are of no heads
 
   std::string name;  // in the legend
   std::string_view color;
@@ -24,14 +24,13 @@ struct MeanSeries {
   double line_width = 0;   // pixels
   bool full = true;        // band, bars and markers too; else the line alone
   std::function<HeadMean(const CheckpointNumbers&)> number;
-  size_t reading = 0;                  // a place in all_readings(), or kNoReading
+  size_t view = 0;                     // a place in all_views(), or kNoReading
   Limits limits{-INFINITY, INFINITY};  // of the number: bands end there
 
   BandEnds band(const CheckpointNumbers& numbers, Band kind) const {
     static const std::vector<double> kNoHeads;
-    return band_ends(number(numbers),
-                     reading == kNoReading ? kNoHeads : numbers.readings[reading].heads, limits,
-                     kind);
+    return band_ends(number(numbers), view == kNoView ? kNoHeads : numbers.views[view].heads,
+                     limits, kind);
   }
 };
 

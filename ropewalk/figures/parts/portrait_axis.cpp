@@ -15,17 +15,17 @@ constexpr double kMargin = 0.05;  // of the larger limit, so that points on a li
 
 }  // namespace
 
-PortraitAxis::PortraitAxis(const std::vector<const CheckpointNumbers*>& panels, size_t reading)
-    : place_(reading), placed_(all_readings().at(reading)) {
+PortraitAxis::PortraitAxis(const std::vector<const CheckpointNumbers*>& panels, size_t view)
+    : index_(view), indexed_(all_views().at(view)) {
   double least = std::nan(""), most = std::nan("");
   for (const CheckpointNumbers* numbers : panels) {
-    for (const double value : numbers->readings[place_].heads) {
+    for (const double value : numbers->views[index_].heads) {
       if (std::isnan(value)) continue;
       least = std::fmin(least, value);
       most = std::fmax(most, value);
     }
   }
-  const Limits limits = reading_limits(placed_, least, most);
+  const Limits limits = view_limits(indexed_, least, most);
   const double margin = kMargin * std::max(std::abs(limits.low), std::abs(limits.high));
   constexpr double kMost = std::numeric_limits<double>::max();
   low_ = std::max(limits.low - margin, -kMost);
@@ -37,7 +37,7 @@ PortraitAxis::PortraitAxis(const std::vector<const CheckpointNumbers*>& panels, 
 }
 
 double PortraitAxis::value(const CheckpointNumbers& numbers, size_t head) const {
-  return numbers.readings[place_].heads[head];
+  return numbers.views[index_].heads[head];
 }
 
 Json PortraitAxis::channel(bool shown, double length) const {

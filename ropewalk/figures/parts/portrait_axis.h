@@ -6,21 +6,21 @@
 #include "ropewalk/analysis/run/run_numbers.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/base/files/json.h"
-#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 
 // An axis of phase portraits: a reading of every head, with the same limits in all panels.
 class PortraitAxis {
  public:
-  // `reading`: its place in all_readings().
-  PortraitAxis(const std::vector<const CheckpointNumbers*>& panels, size_t reading);
+  // `view`: its place in all_views().
+  PortraitAxis(const std::vector<const CheckpointNumbers*>& panels, size_t view);
 
-  const std::string& key() const { return placed_.reading->key; }  // also the field of the data
-  std::string title() const { return reading_title(placed_); }
+  const std::string& key() const { return indexed_.view->key; }  // also the field of the data
+  std::string title() const { return view_title(indexed_); }
   // Without what follows a comma, to stand within a sentence.
   std::string short_title() const { return title().substr(0, title().find(',')); }
-  std::string sentence() const { return reading_sentence(placed_); }
+  std::string sentence() const { return view_sentence(indexed_); }
   // Of one head, by its place in CheckpointNumbers::heads.
   double value(const CheckpointNumbers& numbers, size_t head) const;
   // Whether a number lies within the limits.
@@ -32,8 +32,8 @@ class PortraitAxis {
   Json channel(bool shown, double length) const;
 
  private:
-  size_t place_;
-  PlacedReading placed_;
+  size_t index_;
+  IndexedView indexed_;
   double low_ = 0;
   double high_ = 1;
   std::vector<double> thresholds_;

@@ -9,7 +9,7 @@
 
 #include "ropewalk/analysis/run/context_label.h"
 #include "ropewalk/base/printable.h"
-#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/view_look.h"
 
 namespace ropewalk {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kLongestLabel = 40;  // in a sentence
 
 double mean_of(const CheckpointNumbers& numbers, const char* key) {
-  return numbers.readings[find_reading(key)].over_heads.mean;
+  return numbers.views[find_view(key)].over_heads.mean;
 }
 
 std::string per_cent(double share) { return fmt::format("{:.0f} %", 100 * share); }

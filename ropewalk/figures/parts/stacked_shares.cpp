@@ -58,7 +58,7 @@ Json number_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts
         rows.push_back({{"x", slot.along},
                         {"y", sum + share / 2},
                         {"text", theme::decimals(100 * share, 0)},
-                        {"ink", theme::ink_on(parts[i].color)}});
+                        {"ink", theme::text_color_on(parts[i].color)}});
       }
       sum += share;
     }
@@ -135,15 +135,15 @@ Json numbers_layer(const Json& x, double top) {
 
 }  // namespace
 
-std::vector<SharePart> component_parts(const CheckpointAxis& axis, size_t reading) {
+std::vector<SharePart> component_parts(const CheckpointAxis& axis, size_t view) {
   size_t most = 0;
   for (const Slot& slot : axis.slots()) {
-    most = std::max(most, slot.numbers->readings[reading].components.size());
+    most = std::max(most, slot.numbers->views[view].components.size());
   }
   std::vector<SharePart> parts;
   for (size_t pc = 0; pc < most; ++pc) {
-    const auto share = [reading, pc](const CheckpointNumbers& numbers) {
-      const std::vector<double>& shares = numbers.readings[reading].components;
+    const auto share = [view, pc](const CheckpointNumbers& numbers) {
+      const std::vector<double>& shares = numbers.views[view].components;
       return pc < shares.size() ? shares[pc] : std::nan("");
     };
     parts.push_back({fmt::format("PC{}", pc), component_color(pc, most), share});

@@ -28,6 +28,6 @@ Json stacked_shares(const CheckpointAxis& axis, const std::vector<SharePart>& pa
                     const ShareLook& look, Json& datasets);
 
 // The components of a reading as such parts.
-std::vector<SharePart> component_parts(const CheckpointAxis& axis, size_t reading);
+std::vector<SharePart> component_parts(const CheckpointAxis& axis, size_t view);
 
 }  // namespace ropewalk

@@ -139,12 +139,12 @@ std::string mixed_color(std::string_view from, std::string_view to, double part)
 }
 
 std::string ramp_color(const ColorRamp& ramp, double value) {
-  const double place = std::clamp(value, 0.0, 1.0) * static_cast<double>(ramp.size() - 1);
-  const size_t below = std::min(static_cast<size_t>(place), ramp.size() - 2);
-  return mixed_color(ramp[below], ramp[below + 1], place - static_cast<double>(below));
+  const double position = std::clamp(value, 0.0, 1.0) * static_cast<double>(ramp.size() - 1);
+  const size_t below = std::min(static_cast<size_t>(position), ramp.size() - 2);
+  return mixed_color(ramp[below], ramp[below + 1], position - static_cast<double>(below));
 }
 
-std::string_view ink_on(std::string_view background) {
+std::string_view text_color_on(std::string_view background) {
   const double ground = luminance(background);
   const bool dark = contrast(ground, luminance(kInk)) >= contrast(ground, luminance(kWhite));
   return dark ? kInk : kWhite;

@@ -59,7 +59,7 @@ std::string mixed_color(std::string_view from, std::string_view to, double part)
 std::string ramp_color(const ColorRamp& ramp, double value);
 
 // Black or white, whichever contrasts more with the background "#rrggbb" (WCAG 2 contrast ratio).
-std::string_view ink_on(std::string_view background);
+std::string_view text_color_on(std::string_view background);
 
 // A specification with schema, theme, title and subtitle; the rest is to be filled in. `width` is
 // that of the drawing, to which texts are fitted.

@@ -33,7 +33,7 @@ class Scale {
     whole_ = before_ + range;
   }
 
-  double place(double time) const {
+  double position(double time) const {
     if (whole_ <= 0 || (logarithmic_ && time <= 0)) return 0;
     const double from_low = logarithmic_ ? std::log(time / low_) : time - low_;
     return kTimeLength * (before_ + from_low) / whole_;
@@ -115,20 +115,22 @@ std::string time_problem(const std::vector<TimedLabel>& run, TimeAxis axis) {
   return {};
 }
 
-TimePlaces time_places(const std::vector<int64_t>& times, bool logarithmic, double unit_width) {
+TimePositions time_positions(const std::vector<int64_t>& times, bool logarithmic,
+                             double unit_width) {
   const Scale scale(times, logarithmic);
-  TimePlaces places;
-  for (const int64_t time : times) places.along.push_back(scale.place(static_cast<double>(time)));
+  TimePositions positions;
+  for (const int64_t time : times)
+    positions.along.push_back(scale.position(static_cast<double>(time)));
   double free = -INFINITY;
   for (const double tick : scale.ticks()) {
     const std::string text = time_text(tick);
-    const double middle = scale.place(tick) * unit_width;
+    const double middle = scale.position(tick) * unit_width;
     const double half = text_width(text, theme::kLabelSize) / 2;
     if (middle - half < free) continue;
     free = middle + half + kBetweenLabels;
-    places.ticks.emplace_back(scale.place(tick), text);
+    positions.ticks.emplace_back(scale.position(tick), text);
   }
-  return places;
+  return positions;
 }
 
 std::string time_title(TimeAxis axis) {

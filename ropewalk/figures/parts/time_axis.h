@@ -35,12 +35,13 @@ std::string time_problem(const std::vector<TimedLabel>& run, TimeAxis axis);
 
 // Places of increasing numbers along an axis, from 0 to kTimeLength, and its ticks. On a
 // logarithmic axis 0 has a place of its own, left of the others.
-struct TimePlaces {
+struct TimePositions {
   std::vector<double> along;
   std::vector<std::pair<double, std::string>> ticks;  // place, text
 };
 inline constexpr double kTimeLength = 7;
-TimePlaces time_places(const std::vector<int64_t>& times, bool logarithmic, double unit_width);
+TimePositions time_positions(const std::vector<int64_t>& times, bool logarithmic,
+                             double unit_width);
 
 // "500", "1.5k", "143k", "428B"
 std::string time_text(double time);

@@ -56,7 +56,7 @@ at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::
     sinks = options.sinks.to(at::kFloat).view({kv_heads, groups, 1, 1});
   }
   const at::Tensor result = at::empty({tokens, kv_heads, groups, d_head}, q.options());
-  const auto places = at::TensorOptions().dtype(at::kLong).device(q.device());
+  const auto index_options = at::TensorOptions().dtype(at::kLong).device(q.device());
   const int64_t window = options.window.value_or(tokens);
   const int64_t rows = block_rows(q.size(0), tokens);
   for (int64_t begin = 0; begin < tokens; begin += rows) {
@@ -67,8 +67,8 @@ at::Tensor biased_attention(const at::Tensor& q, const at::Tensor& k, const at::
                             .to(at::kFloat)
                             .mul_(options.scale);
     if (options.cap) scores.div_(*options.cap).tanh_().mul_(*options.cap);
-    const at::Tensor distance =
-        at::arange(begin, end, places).unsqueeze(1) - at::arange(first, end, places).unsqueeze(0);
+    const at::Tensor distance = at::arange(begin, end, index_options).unsqueeze(1) -
+                                at::arange(first, end, index_options).unsqueeze(0);
     if (slopes.defined()) scores.sub_(slopes * distance);
     scores.masked_fill_(distance.lt(0).logical_or_(distance.ge(window)),
                         -std::numeric_limits<double>::infinity());

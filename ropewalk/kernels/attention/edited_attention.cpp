@@ -15,18 +15,18 @@ int64_t block_rows(int64_t heads, int64_t tokens, const at::Device& device) {
 }
 
 // S by distance, stored so that its block for some queries and keys is a view.
-class ByDistance {
+class ScoresByDistance {
  public:
-  ByDistance(const at::Tensor& logits, const ScoreOptions& options, const ScoreChange& change,
-             int64_t tokens, int64_t rows, const at::Device& device)
+  ScoresByDistance(const at::Tensor& logits, const ScoreOptions& options, const ScoreChange& change,
+                   int64_t tokens, int64_t rows, const at::Device& device)
       : tokens_(tokens) {
     const at::Tensor s = logits.slice(1, 0, tokens);
     // Behind distance 0 follow distances that no query sees.
     turned_ = at::constant_pad_nd(s.flip(1), {0, rows}).to(device, at::kFloat).contiguous();
     // S averaged over the distances of all keys that a query sees, [heads, T] by query.
-    const auto places = at::TensorOptions().dtype(at::kLong);
-    const at::Tensor seen =
-        (at::arange(tokens, places) - change.first + 1).clamp(1, options.window.value_or(tokens));
+    const auto index_options = at::TensorOptions().dtype(at::kLong);
+    const at::Tensor seen = (at::arange(tokens, index_options) - change.first + 1)
+                                .clamp(1, options.window.value_or(tokens));
     mean_ = (s.cumsum(1).index_select(1, seen - 1) / seen).to(device, at::kFloat);
   }
 
@@ -67,7 +67,7 @@ at::Tensor edited_attention(const at::Tensor& q, const at::Tensor& k, const at::
   const int64_t rows = block_rows(heads, tokens, q.device());
   const int64_t window = options.window.value_or(tokens);
   const at::Tensor keys = k.transpose(1, 2);  // [heads, d_head, T]
-  std::optional<ByDistance> taken;
+  std::optional<ScoresByDistance> taken;
   if (change.by_distance.defined()) {
     taken.emplace(change.by_distance, options, change, tokens, rows, q.device());
   }
@@ -75,7 +75,7 @@ at::Tensor edited_attention(const at::Tensor& q, const at::Tensor& k, const at::
   if (options.slopes.defined()) slopes = options.slopes.view({heads, 1, 1});
   if (options.sinks.defined()) sinks = options.sinks.to(at::kFloat).view({heads, 1, 1});
   const at::Tensor result = at::empty({tokens - change.first, heads, d_head}, q.options());
-  const auto places = at::TensorOptions().dtype(at::kLong).device(q.device());
+  const auto index_options = at::TensorOptions().dtype(at::kLong).device(q.device());
   for (int64_t begin = change.first; begin < tokens; begin += rows) {
     const int64_t end = std::min(begin + rows, tokens);
     const int64_t first_key = std::max<int64_t>(0, begin - window + 1);
@@ -84,10 +84,11 @@ at::Tensor edited_attention(const at::Tensor& q, const at::Tensor& k, const at::
     // Queries are reversed, so that S by distance is a view.
     const at::Tensor queries = q.slice(1, begin, end).flip(1);
     at::Tensor scores = at::matmul(queries, keys.slice(2, first_key, end)).mul_(options.scale);
-    const at::Tensor place = at::arange(first_key, end, places);
-    const at::Tensor distance = at::arange(begin, end, places).flip(0).unsqueeze(1) - place;
+    const at::Tensor key_index = at::arange(first_key, end, index_options);
+    const at::Tensor distance =
+        at::arange(begin, end, index_options).flip(0).unsqueeze(1) - key_index;
     if (slopes.defined()) scores.sub_(slopes * distance);
-    const at::Tensor fall = unseen(distance, place.ge(change.first), options, change.within);
+    const at::Tensor fall = unseen(distance, key_index.ge(change.first), options, change.within);
     scores.add_(fall);
     if (taken) {
       at::Tensor late = scores.slice(2, early);

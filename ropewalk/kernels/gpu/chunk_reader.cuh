@@ -6,11 +6,11 @@
 namespace ropewalk::cuda {
 
 // The dimensions of a rotary pair.
-struct PairPlace {
+struct PairDimensions {
   int first;
   int second;
 };
-__device__ inline PairPlace pair_place(const StreamChunks& chunks, int pair) {
+__device__ inline PairDimensions pair_dimensions(const StreamChunks& chunks, int pair) {
   if (chunks.interleaved) return {2 * pair, 2 * pair + 1};
   return {pair, pair + static_cast<int>(chunks.turns / 2)};
 }
@@ -30,14 +30,14 @@ struct ChunkReader {
   __device__ double count(int64_t chunk) const {
     return static_cast<double>(min(chunks.chunk, chunks.tokens - chunk * chunks.chunk));
   }
-  __device__ int64_t place(int64_t chunk, int64_t i) const {
+  __device__ int64_t offset(int64_t chunk, int64_t i) const {
     return (stream * chunks.chunks() + chunk) * chunks.d + i;
   }
   // The sums of (x - shift) time, and of x - shift.
   __device__ float2 sums(int64_t chunk, int64_t i) const {
-    return reinterpret_cast<const float2*>(chunks.sums)[place(chunk, i)];
+    return reinterpret_cast<const float2*>(chunks.sums)[offset(chunk, i)];
   }
-  __device__ double shift(int64_t chunk, int64_t i) const { return chunks.shift[place(chunk, i)]; }
+  __device__ double shift(int64_t chunk, int64_t i) const { return chunks.shift[offset(chunk, i)]; }
   __device__ double mean(int64_t chunk, int64_t i, double sum, double inverse) const {
     return shift(chunk, i) + sum * inverse;
   }
@@ -63,13 +63,13 @@ __device__ inline void note_bad(int64_t* bad, int64_t document, int64_t stream, 
 }
 
 // Row and column of an offset in a packed upper triangle.
-__device__ inline void unpack(int64_t place, int64_t d, int64_t& i, int64_t& j) {
+__device__ inline void unpack(int64_t offset, int64_t d, int64_t& i, int64_t& j) {
   const auto wide = static_cast<float>(2 * d + 1);
-  i = static_cast<int64_t>((wide - sqrtf(wide * wide - 8 * static_cast<float>(place))) / 2);
+  i = static_cast<int64_t>((wide - sqrtf(wide * wide - 8 * static_cast<float>(offset))) / 2);
   const auto start = [d](int64_t row) { return row * d - row * (row - 1) / 2; };
-  while (i > 0 && start(i) > place) --i;  // corrects the rounded root
-  while (start(i + 1) <= place) ++i;
-  j = i + place - start(i);
+  while (i > 0 && start(i) > offset) --i;  // corrects the rounded root
+  while (start(i + 1) <= offset) ++i;
+  j = i + offset - start(i);
 }
 
 }  // namespace ropewalk::cuda

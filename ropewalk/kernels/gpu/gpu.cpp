@@ -40,7 +40,7 @@ void SideStream::run(std::vector<at::Tensor> reads, const std::function<void()>&
 
 void SideStream::finish_all_but(size_t latest) {
   for (; running_.size() > latest; running_.pop_front()) {
-    const Running& oldest = running_.front();
+    const RunningWork& oldest = running_.front();
     oldest.done->block(torch_stream(oldest.reads.front().device()));
   }
 }
@@ -54,19 +54,19 @@ void copy_to_host(const at::Tensor& from, const at::Tensor& to) {
   const int64_t parts = at::divup(from.numel(), kRoom);
   // Copies one part while the next one is transferred.
   for (int64_t part = 0; part <= parts; ++part) {
-    const auto place = [&](int64_t no) { return static_cast<size_t>(no % 2); };
+    const auto room_of = [&](int64_t no) { return static_cast<size_t>(no % 2); };
     const auto slice = [&](const at::Tensor& all, int64_t no) {
       return all.slice(0, no * kRoom, std::min((no + 1) * kRoom, all.numel()));
     };
     if (part < parts) {
       const at::Tensor next = slice(from, part);
-      rooms[place(part)].slice(0, 0, next.numel()).copy_(next, /*non_blocking=*/true);
-      arrived[place(part)] = mark(torch_stream(from.device()));
+      rooms[room_of(part)].slice(0, 0, next.numel()).copy_(next, /*non_blocking=*/true);
+      arrived[room_of(part)] = mark(torch_stream(from.device()));
     }
     if (part == 0) continue;
-    arrived[place(part - 1)]->synchronize();
+    arrived[room_of(part - 1)]->synchronize();
     const at::Tensor here = slice(to, part - 1);
-    here.copy_(rooms[place(part - 1)].slice(0, 0, here.numel()));
+    here.copy_(rooms[room_of(part - 1)].slice(0, 0, here.numel()));
   }
 }
 
@@ -81,7 +81,7 @@ Number number_type(const at::Tensor& tensor) {
                    c10::toString(tensor.scalar_type()));
 }
 
-Heads heads_of(const at::Tensor& vectors, const at::Tensor& chosen) {
+StridedHeads heads_of(const at::Tensor& vectors, const at::Tensor& chosen) {
   return {vectors.const_data_ptr(), chosen.const_data_ptr<int32_t>(), chosen.size(0),
           vectors.stride(0), vectors.stride(1)};
 }

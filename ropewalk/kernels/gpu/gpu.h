@@ -36,14 +36,14 @@ class SideStream {
   void finish() { finish_all_but(0); }
 
  private:
-  struct Running {
+  struct RunningWork {
     std::vector<at::Tensor> reads;
     std::shared_ptr<c10::Event> done;
   };
   void finish_all_but(size_t latest);
 
   std::unique_ptr<c10::Stream> stream_;
-  std::deque<Running> running_;
+  std::deque<RunningWork> running_;
 };
 
 // Copies numbers of a GPU to the host, through memory that the GPU writes to directly, so that it
@@ -53,6 +53,6 @@ void copy_to_host(const at::Tensor& from, const at::Tensor& to);
 Number number_type(const at::Tensor& tensor);
 
 // The chosen heads [streams] int32 of vectors [heads, T, d]; both on a GPU.
-Heads heads_of(const at::Tensor& vectors, const at::Tensor& chosen);
+StridedHeads heads_of(const at::Tensor& vectors, const at::Tensor& chosen);
 
 }  // namespace ropewalk

@@ -16,10 +16,14 @@ void run(const NormPass&, Stream) { refuse(); }
 void run(const TurnPass&, const TurnPass&, Stream) { refuse(); }
 void run(const GatePass&, Stream) { refuse(); }
 bool has_chunk_moments(int64_t) { return false; }
-void chunk_moments(const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
-void chunk_moduli(Number, const Heads&, const Heads&, const StreamChunks&, Stream) { refuse(); }
+void chunk_moments(const StridedHeads&, const StridedHeads&, const StreamChunks&, Stream) {
+  refuse();
+}
+void chunk_moduli(Number, const StridedHeads&, const StridedHeads&, const StreamChunks&, Stream) {
+  refuse();
+}
 void run(const JoinPass&, Stream) { refuse(); }
-void run(const FewPass&, Stream) { refuse(); }
+void run(const FewTokensPass&, Stream) { refuse(); }
 void run(const SumsPass&, Stream) { refuse(); }
 void run(const LagsPass&, Stream) { refuse(); }
 

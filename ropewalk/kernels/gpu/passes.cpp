@@ -43,7 +43,7 @@ ROPEWALK_INLINE float activated(float x) {
 }
 
 template <typename T>
-ROPEWALK_INLINE T* row(const Rows& rows, int64_t i) {
+ROPEWALK_INLINE T* row(const StridedRows& rows, int64_t i) {
   return static_cast<T*>(rows.data) + i / rows.inner * rows.outer_stride +
          i % rows.inner * rows.inner_stride;
 }

@@ -12,7 +12,7 @@ bool divides(int64_t by, std::initializer_list<int64_t> values) {
 bool aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
 
 template <typename T>
-__device__ T* row(const Rows& rows, int64_t i) {
+__device__ T* row(const StridedRows& rows, int64_t i) {
   return static_cast<T*>(rows.data) + i / rows.inner * rows.outer_stride +
          i % rows.inner * rows.inner_stride;
 }
@@ -138,7 +138,7 @@ void launch_turn(const TurnPass& first, const TurnPass& second, cudaStream_t str
 
 template <typename T>
 void choose_turn(const TurnPass& first, const TurnPass& second, cudaStream_t stream) {
-  const auto packed = [](const Rows& rows) {
+  const auto packed = [](const StridedRows& rows) {
     return aligned(rows.data) && divides(kWide<T>, {rows.outer_stride, rows.inner_stride});
   };
   const bool wide = !first.interleaved && divides(kWide<T>, {first.pairs}) && packed(first.x) &&

@@ -15,7 +15,7 @@ enum class Number { float32, bfloat16 };
 enum class Activation { silu, gelu, gelu_tanh, relu, relu_squared, xielu };
 
 // outer x inner rows; the numbers of a row lie side by side; strides count numbers.
-struct Rows {
+struct StridedRows {
   void* data = nullptr;
   int64_t outer = 0;
   int64_t inner = 0;
@@ -27,7 +27,7 @@ struct Rows {
 // out = x / rms(x) * weight, row by row; `out` is dense, [outer, inner, width].
 struct NormPass {
   Number type = Number::float32;
-  Rows x;
+  StridedRows x;
   int64_t width = 0;
   const void* weight = nullptr;
   void* out = nullptr;
@@ -39,8 +39,8 @@ struct NormPass {
 // (2i, 2i + 1) where interleaved. Rows are [heads, positions].
 struct TurnPass {
   Number type = Number::float32;
-  Rows x;
-  Rows to;                     // the target; a CPU turns in place
+  StridedRows x;
+  StridedRows to;              // the target; a CPU turns in place
   const float* cos = nullptr;  // [positions, pairs]
   const float* sin = nullptr;
   int64_t pairs = 0;
@@ -50,7 +50,7 @@ struct TurnPass {
 // x[0 … width) = activation(x[0 … width)) * x[width … 2 width), row by row, in place.
 struct GatePass {
   Number type = Number::float32;
-  Rows x;  // inner = 1
+  StridedRows x;  // inner = 1
   int64_t width = 0;
   Activation activation = Activation::silu;
 };
@@ -101,7 +101,7 @@ struct StreamChunks {
   constexpr int64_t chunks() const { return (tokens + chunk - 1) / chunk; }
 };
 
-struct Heads {
+struct StridedHeads {
   const void* data = nullptr;
   const int32_t* chosen = nullptr;  // indexes of heads, on the GPU
   int64_t count = 0;
@@ -128,7 +128,8 @@ void run(const GatePass& pass, Stream stream);
 // Whether chunk_moments supports bfloat16 vectors of this width.
 bool has_chunk_moments(int64_t d);
 // Computes chunk moments of bfloat16 vectors; with lengths of pairs, it computes no sums with time.
-void chunk_moments(const Heads& queries, const Heads& keys, const StreamChunks& out, Stream stream);
+void chunk_moments(const StridedHeads& queries, const StridedHeads& keys, const StreamChunks& out,
+                   Stream stream);
 // Joins the chunks to a block that already holds the tokens of `block`. `bad[stream]` becomes the
 // lowest `document` whose moments are not finite.
 struct JoinPass {
@@ -145,11 +146,11 @@ struct JoinPass {
 void run(const JoinPass& pass, Stream stream);
 
 // Computes the lengths of pairs of vectors that chunk_moments does not support.
-void chunk_moduli(Number type, const Heads& queries, const Heads& keys, const StreamChunks& out,
-                  Stream stream);
+void chunk_moduli(Number type, const StridedHeads& queries, const StridedHeads& keys,
+                  const StreamChunks& out, Stream stream);
 
 // Plain sums over the tokens of every stream, about zero, in float64, added to what is there.
-struct SumsTo {
+struct SumPointers {
   double* tokens = nullptr;    // [1]: number of tokens
   double* sum = nullptr;       // [d]
   double* squares = nullptr;   // [d]
@@ -162,24 +163,24 @@ struct SumsTo {
   int64_t stride_products = 0;
 };
 // Number, sum and squares of a few tokens.
-struct FewPass {
+struct FewTokensPass {
   Number type = Number::float32;
-  Heads queries;
-  Heads keys;
+  StridedHeads queries;
+  StridedHeads keys;
   int64_t tokens = 0;
   int64_t d = 0;
-  SumsTo to_queries;
-  SumsTo to_keys;
+  SumPointers to_queries;
+  SumPointers to_keys;
 };
-void run(const FewPass& pass, Stream stream);
+void run(const FewTokensPass& pass, Stream stream);
 // All sums but the number of tokens, from moments of chunks; and those of a few earlier tokens,
 // where there are any.
 struct SumsPass {
-  FewPass few;
+  FewTokensPass few;
   StreamChunks chunks;
   int64_t query_streams = 0;
-  SumsTo to_queries;
-  SumsTo to_keys;
+  SumPointers to_queries;
+  SumPointers to_keys;
   int64_t document = 0;
   int64_t* bad = nullptr;
 };
@@ -191,9 +192,9 @@ inline constexpr int kMostLags = 48;
 inline constexpr int64_t kMostLagDimensions = 512;
 struct LagsPass {
   Number type = Number::float32;
-  Heads queries;      // the chosen heads, sorted
-  Heads keys;         // the heads that these queries read
-  int64_t group = 1;  // query heads per KV head
+  StridedHeads queries;  // the chosen heads, sorted
+  StridedHeads keys;     // the heads that these queries read
+  int64_t group = 1;     // query heads per KV head
   int64_t tokens = 0;
   int64_t d = 0;
   int lag_count = 0;

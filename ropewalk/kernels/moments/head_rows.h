@@ -15,8 +15,8 @@ class HeadRows {
   }
 
   NumberRows rows(int64_t head, int64_t from, int64_t to) const {
-    const int64_t place = head * x_.stride(0) + from * x_.stride(1);
-    return {static_cast<const char*>(x_.const_data_ptr()) + place * x_.element_size(),
+    const int64_t offset = head * x_.stride(0) + from * x_.stride(1);
+    return {static_cast<const char*>(x_.const_data_ptr()) + offset * x_.element_size(),
             x_.scalar_type() == at::kBFloat16, to - from, x_.stride(1)};
   }
 

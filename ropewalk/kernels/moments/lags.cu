@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(kWarp* kWarps) lag_tiles(LagsPass pass) {
   const int warp = threadIdx.y;
   const int64_t kv_head = pass.keys.chosen[blockIdx.y];
   const T* keys = static_cast<const T*>(pass.keys.data) + kv_head * pass.keys.head_stride;
-  const Readers readers = readers_of(pass, kv_head);
+  const QueryHeadRange readers = query_heads_of(pass, kv_head);
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * pass.tile;
   const int64_t end = min(begin + pass.tile, pass.tokens);
   for (int64_t batch = 0; batch < readers.count; batch += heads) {
@@ -115,13 +115,13 @@ __global__ void join_tiles(LagsPass pass) {
   if (threadIdx.x > 0) return;
   const int64_t lag = which / 2 % pass.lag_count;
   const int64_t head = which / 2 / pass.lag_count;
-  const int64_t place = head * pass.stride + lag;
+  const int64_t index = head * pass.stride + lag;
   if (which % 2 == 1) {
-    pass.squares[place] += all;
+    pass.squares[index] += all;
     return;
   }
-  pass.sum[place] += all;
-  pass.count[place] += static_cast<double>(pass.tokens - pass.lags[lag]);
+  pass.sum[index] += all;
+  pass.count[index] += static_cast<double>(pass.tokens - pass.lags[lag]);
 }
 
 template <typename T, int parts, int heads>

@@ -9,12 +9,12 @@ inline constexpr int kWarp = 32;
 inline constexpr int kWarps = 8;
 
 // The chosen query heads that read one KV head; they lie side by side.
-struct Readers {
+struct QueryHeadRange {
   int64_t first = 0;
   int64_t count = 0;
 };
-__device__ inline Readers readers_of(const LagsPass& pass, int64_t kv_head) {
-  Readers readers;
+__device__ inline QueryHeadRange query_heads_of(const LagsPass& pass, int64_t kv_head) {
+  QueryHeadRange readers;
   for (int64_t i = 0; i < pass.queries.count; ++i) {
     if (pass.queries.chosen[i] / pass.group != kv_head) continue;
     if (readers.count == 0) readers.first = i;

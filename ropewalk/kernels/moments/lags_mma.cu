@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kWarp* kWarps, 2) lag_tiles_mma(LagsPass pass)
   const int64_t kv_head = pass.keys.chosen[blockIdx.y];
   const auto* keys =
       static_cast<const __nv_bfloat16*>(pass.keys.data) + kv_head * pass.keys.head_stride;
-  const Readers readers = readers_of(pass, kv_head);
+  const QueryHeadRange readers = query_heads_of(pass, kv_head);
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * pass.tile;
   const int64_t end = min(begin + pass.tile, pass.tokens);
   const int steps = (pass.lag_count + Tile::kLags - 1) / Tile::kLags;
@@ -88,10 +88,11 @@ __global__ void __launch_bounds__(kWarp* kWarps, 2) lag_tiles_mma(LagsPass pass)
         for (int s = 0; s < kSteps; ++s) {
           const int lag = (from + s) * Tile::kLags + row / kTokens;  // lag of this lane's key
           const bool there = lag < pass.lag_count && t + token < end;
-          const int64_t place = there ? t + token - pass.lags[lag] : -1;
+          const int64_t position = there ? t + token - pass.lags[lag] : -1;
           if (from + s >= steps) continue;
           typename Tile::Row some;
-          Tile::load(some, place < 0 ? nullptr : keys + place * pass.keys.token_stride, quarter);
+          Tile::load(some, position < 0 ? nullptr : keys + position * pass.keys.token_stride,
+                     quarter);
           float c[4] = {};
           Tile::multiply(c, upper, lower, some);
           const float first = wanted ? (odd ? c[1] : c[0]) : 0;
@@ -156,7 +157,7 @@ void launch_mma(const LagsPass& pass, cudaStream_t stream) {
 }  // namespace
 
 bool suits_tensor_cores(const LagsPass& pass) {
-  const auto fits = [](const Heads& heads) {
+  const auto fits = [](const StridedHeads& heads) {
     return heads.head_stride % 8 == 0 && heads.token_stride % 8 == 0 &&
            reinterpret_cast<uintptr_t>(heads.data) % 16 == 0;
   };

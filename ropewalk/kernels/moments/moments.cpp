@@ -59,10 +59,10 @@ struct Chunks {
   at::Tensor products;  // [heads, chunks, d, d]: sum of (x - mean)(x - mean)^T, its upper half
 
   ChunkMoments at(int64_t slot) const {
-    const auto place = [slot](const at::Tensor& tensor) {
+    const auto data_of = [slot](const at::Tensor& tensor) {
       return tensor.mutable_data_ptr<float>() + slot * tensor.stride(1);
     };
-    return {place(mean), place(rest), place(position), place(products)};
+    return {data_of(mean), data_of(rest), data_of(position), data_of(products)};
   }
 };
 

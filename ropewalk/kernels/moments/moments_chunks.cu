@@ -34,8 +34,8 @@ struct HeadTokens {
   const __nv_bfloat16* first;
   int64_t stride;
 
-  __device__ __forceinline__ HeadTokens(const Heads& queries, const Heads& keys, int64_t stream,
-                                        int64_t begin) {
+  __device__ __forceinline__ HeadTokens(const StridedHeads& queries, const StridedHeads& keys,
+                                        int64_t stream, int64_t begin) {
     const bool is_query = stream < queries.count;
     const int64_t head = is_query ? queries.chosen[stream] : keys.chosen[stream - queries.count];
     stride = is_query ? queries.token_stride : keys.token_stride;
@@ -46,7 +46,7 @@ struct HeadTokens {
 
 // Eight warps share the products: four along rows, two along columns.
 template <int d>
-struct Products {
+struct StudyProducts {
   static constexpr int kRowTiles = d / 64;     // of 16 rows
   static constexpr int kColumnTiles = d / 32;  // of 8 columns, in pairs
   using Registers = float[kRowTiles][2 * kColumnTiles][4];
@@ -121,13 +121,13 @@ struct Sums {
   struct Own {
     int two;
     int helper;
-    PairPlace pair;  // the two dimensions of this thread
+    PairDimensions pair;  // the two dimensions of this thread
   };
 
   __device__ static __forceinline__ Own own_of(unsigned thread, const StreamChunks& out) {
     const int two = thread % (d / 2);
     Own own{two, static_cast<int>(thread / (d / 2)), {2 * two, 2 * two + 1}};
-    if (lengths && two < out.turns / 2) own.pair = pair_place(out, two);
+    if (lengths && two < out.turns / 2) own.pair = pair_dimensions(out, two);
     return own;
   }
 
@@ -185,7 +185,7 @@ struct Sums {
 // With `lengths`, computes lengths of pairs instead of sums with time.
 template <int d, bool lengths>
 __global__ void __launch_bounds__(kMomentThreads, 2)
-    chunk_moments_kernel(Heads queries, Heads keys, StreamChunks out) {
+    chunk_moments_kernel(StridedHeads queries, StridedHeads keys, StreamChunks out) {
   static_assert(d == 64 || d == 128);
   __shared__ Tile<d> tile;
   __shared__ Tile<d> rest;  // the error of rounding to bfloat16
@@ -208,10 +208,10 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
   __shared__ float2 shared_best[kMomentThreads];
   const bool far = find_shift(shift, shared_best, tile, tokens);
   const bool shifts = __syncthreads_or(far);
-  const typename Products<d>::Lane lane = Products<d>::lane_of(threadIdx.x);
+  const typename StudyProducts<d>::Lane lane = StudyProducts<d>::lane_of(threadIdx.x);
   // Products all below the diagonal are left out.
   const bool needed = lane.first_row < lane.first_column + d / 2;
-  typename Products<d>::Registers products = {};
+  typename StudyProducts<d>::Registers products = {};
 
   const typename Sums<d, lengths>::Own own = Sums<d, lengths>::own_of(threadIdx.x, out);
   float4 sums{0, 0, 0, 0};
@@ -227,17 +227,17 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
     if (from + kTile < tokens)
       Packs<d>::fetch(next, source, head.stride, from + kTile + read.first_token, tokens);
     if (needed) {
-      Products<d>::add(products, tile, tile, lane);
+      StudyProducts<d>::add(products, tile, tile, lane);
       if (any_rounded) {  // the product of two rounding errors is below float32's precision
-        Products<d>::add(products, tile, rest, lane);
-        Products<d>::add(products, rest, tile, lane);
+        StudyProducts<d>::add(products, tile, rest, lane);
+        StudyProducts<d>::add(products, rest, tile, lane);
       }
     }
     __syncthreads();
   }
 
   const int64_t slot = stream * out.chunks() + chunk;
-  if (needed) Products<d>::write(out.products + slot * d * d, products, lane);
+  if (needed) StudyProducts<d>::write(out.products + slot * d * d, products, lane);
   shared_sums[threadIdx.x] = sums;
   __syncthreads();
   if (own.helper == 0) Sums<d, lengths>::write(out, slot, sums, shared_sums, shift, own);
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(kMomentThreads, 2)
 
 bool has_chunk_moments(int64_t d) { return d == 64 || d == 128; }
 
-void chunk_moments(const Heads& queries, const Heads& keys, const StreamChunks& out,
+void chunk_moments(const StridedHeads& queries, const StridedHeads& keys, const StreamChunks& out,
                    Stream stream) {
   const auto launch = [&](auto* kernel) {
     const dim3 grid(static_cast<unsigned>(out.chunks()), static_cast<unsigned>(out.streams));

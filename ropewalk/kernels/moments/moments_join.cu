@@ -5,9 +5,9 @@
 namespace ropewalk::cuda {
 namespace {
 
-__device__ const BlockMoments& block_of(const JoinPass& pass, int64_t stream, int64_t& place) {
+__device__ const BlockMoments& block_of(const JoinPass& pass, int64_t stream, int64_t& index) {
   const bool is_query = stream < pass.query_streams;
-  place = is_query ? stream : stream - pass.query_streams;
+  index = is_query ? stream : stream - pass.query_streams;
   return is_query ? pass.queries : pass.keys;
 }
 
@@ -23,15 +23,15 @@ __global__ void join_products(JoinPass pass) {
   int64_t j = 0;
   unpack(element, d, i, j);
   const ChunkReader reader{pass.chunks, stream};
-  int64_t place = 0;
-  const BlockMoments& block = block_of(pass, stream, place);
+  int64_t index = 0;
+  const BlockMoments& block = block_of(pass, stream, index);
   const Inverses inverses(pass.chunks);
   const int64_t chunks = pass.chunks.chunks();
   const bool first = pass.block.tokens == 0;  // then the first chunk's means are the reference
   const double reference_i = first ? reader.mean(0, i, reader.sums(0, i).y, inverses.of(0, chunks))
-                                   : block.mean[place * block.stride_mean + i];
+                                   : block.mean[index * block.stride_mean + i];
   const double reference_j = first ? reader.mean(0, j, reader.sums(0, j).y, inverses.of(0, chunks))
-                                   : block.mean[place * block.stride_mean + j];
+                                   : block.mean[index * block.stride_mean + j];
   double total = 0;
   double away_i = 0;
   double away_j = 0;
@@ -43,22 +43,22 @@ __global__ void join_products(JoinPass pass) {
     const double sum_j = reader.sums(c, j).y;
     const double offset_i = reader.mean(c, i, sum_i, inverse) - reference_i;
     const double offset_j = reader.mean(c, j, sum_j, inverse) - reference_j;
-    total += pass.chunks.products[reader.place(c, i) * d + j] - sum_i * sum_j * inverse +
+    total += pass.chunks.products[reader.offset(c, i) * d + j] - sum_i * sum_j * inverse +
              offset_i * offset_j * n;
     away_i += offset_i * n;
     away_j += offset_j * n;
   }
   total -= away_i * away_j / (pass.block.tokens + static_cast<double>(pass.chunks.tokens));
   note_bad(pass.bad, pass.document, stream, total);
-  block.products[place * block.stride_products + element] += total;
+  block.products[index * block.stride_products + element] += total;
 }
 
 // Runs after join_products, which needs the former means.
 __global__ void join_means(JoinPass pass) {
   const int64_t stream = blockIdx.x;
   const ChunkReader reader{pass.chunks, stream};
-  int64_t place = 0;
-  const BlockMoments& block = block_of(pass, stream, place);
+  int64_t index = 0;
+  const BlockMoments& block = block_of(pass, stream, index);
   const Inverses inverses(pass.chunks);
   const int64_t chunks = pass.chunks.chunks();
   const double tokens = static_cast<double>(pass.chunks.tokens);
@@ -80,9 +80,9 @@ __global__ void join_means(JoinPass pass) {
   }
   const double mean = reference + away / tokens;
   note_bad(pass.bad, pass.document, stream, mean + position);
-  double& whole_mean = block.mean[place * block.stride_mean + i];
+  double& whole_mean = block.mean[index * block.stride_mean + i];
   const double offset = mean - whole_mean;
-  block.position[place * block.stride_mean + i] +=
+  block.position[index * block.stride_mean + i] +=
       position + offset * (pass.mean - pass.block.position_mean) * pass.block.tokens * tokens / all;
   whole_mean += offset * tokens / all;
 }

@@ -10,16 +10,16 @@ double* data_of(const at::Tensor& numbers) {
 }
 int64_t stride_of(const at::Tensor& numbers) { return numbers.defined() ? numbers.stride(0) : 0; }
 
-cuda::SumsTo to(const VectorSums& sums) {
+cuda::SumPointers to(const VectorSums& sums) {
   return {data_of(sums.tokens),    data_of(sums.sum),    data_of(sums.squares),
           data_of(sums.pairs),     data_of(sums.moduli), data_of(sums.products),
           stride_of(sums.tokens),  stride_of(sums.sum),  stride_of(sums.pairs),
           stride_of(sums.products)};
 }
 
-cuda::FewPass few_pass(const FewTokens& few, const at::Tensor& q_heads,
-                       const at::Tensor& kv_heads) {
-  cuda::FewPass pass;
+cuda::FewTokensPass few_pass(const FewTokens& few, const at::Tensor& q_heads,
+                             const at::Tensor& kv_heads) {
+  cuda::FewTokensPass pass;
   pass.type = number_type(few.q);
   pass.queries = heads_of(few.q, q_heads);
   pass.keys = heads_of(few.k, kv_heads);

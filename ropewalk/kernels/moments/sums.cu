@@ -9,29 +9,30 @@ constexpr int kThreads = 256;
 
 // One stream's row; streams are the queries, then the keys.
 template <typename T>
-__device__ const T* row_of(const Heads& queries, const Heads& keys, int64_t stream, int64_t token) {
+__device__ const T* row_of(const StridedHeads& queries, const StridedHeads& keys, int64_t stream,
+                           int64_t token) {
   const bool is_query = stream < queries.count;
-  const Heads& heads = is_query ? queries : keys;
+  const StridedHeads& heads = is_query ? queries : keys;
   const int64_t head = heads.chosen[is_query ? stream : stream - queries.count];
   return static_cast<const T*>(heads.data) + head * heads.head_stride + token * heads.token_stride;
 }
 
 // The sums that a stream is added to, and the stream's index in them.
-struct StreamTo {
-  const SumsTo& to;
-  int64_t place;
-  __device__ StreamTo(const SumsTo& queries, const SumsTo& keys, int64_t stream,
-                      int64_t query_streams)
+struct StreamTarget {
+  const SumPointers& to;
+  int64_t index;
+  __device__ StreamTarget(const SumPointers& queries, const SumPointers& keys, int64_t stream,
+                          int64_t query_streams)
       : to(stream < query_streams ? queries : keys),
-        place(stream < query_streams ? stream : stream - query_streams) {}
+        index(stream < query_streams ? stream : stream - query_streams) {}
 };
 
 // Adds one dimension of a stream's few tokens.
 template <typename T>
-__device__ void add_few(const FewPass& pass, int64_t stream_no, int64_t i) {
-  const StreamTo stream(pass.to_queries, pass.to_keys, stream_no, pass.queries.count);
-  const SumsTo& to = stream.to;
-  if (i == 0) to.tokens[stream.place * to.stride_tokens] += static_cast<double>(pass.tokens);
+__device__ void add_few(const FewTokensPass& pass, int64_t stream_no, int64_t i) {
+  const StreamTarget stream(pass.to_queries, pass.to_keys, stream_no, pass.queries.count);
+  const SumPointers& to = stream.to;
+  if (i == 0) to.tokens[stream.index * to.stride_tokens] += static_cast<double>(pass.tokens);
   double sum = 0;
   double squares = 0;
 #pragma unroll 4
@@ -40,19 +41,19 @@ __device__ void add_few(const FewPass& pass, int64_t stream_no, int64_t i) {
     sum += x;
     squares += x * x;
   }
-  to.sum[stream.place * to.stride_sums + i] += sum;
-  to.squares[stream.place * to.stride_sums + i] += squares;
+  to.sum[stream.index * to.stride_sums + i] += sum;
+  to.squares[stream.index * to.stride_sums + i] += squares;
 }
 
 template <typename T>
-__global__ void few_tokens(FewPass pass) {
+__global__ void few_tokens(FewTokensPass pass) {
   for (int64_t i = threadIdx.x; i < pass.d; i += blockDim.x) add_few<T>(pass, blockIdx.x, i);
 }
 
 // Works on one chunk of a stream; a thread has one pair of every so many tokens.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    chunk_moduli_kernel(Heads queries, Heads keys, StreamChunks out) {
+    chunk_moduli_kernel(StridedHeads queries, StridedHeads keys, StreamChunks out) {
   __shared__ float shared[kThreads];
   const int64_t pairs = out.turns / 2;
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * out.chunk;
@@ -66,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t pair = from + lane;
     float sum = 0;
     if (row < rows && pair < pairs) {
-      const PairPlace at = pair_place(out, static_cast<int>(pair));
+      const PairDimensions at = pair_dimensions(out, static_cast<int>(pair));
 #pragma unroll 4
       for (int64_t t = begin + row; t < end; t += rows) {
         const T* x = row_of<T>(queries, keys, blockIdx.y, t);
@@ -95,15 +96,15 @@ __global__ void __launch_bounds__(kThreads) add_sums(SumsPass pass) {
   int64_t i = 0;
   int64_t j = 0;
   unpack(element, d, i, j);
-  const StreamTo stream(pass.to_queries, pass.to_keys, blockIdx.y, pass.query_streams);
-  const SumsTo& to = stream.to;
+  const StreamTarget stream(pass.to_queries, pass.to_keys, blockIdx.y, pass.query_streams);
+  const SumPointers& to = stream.to;
   const ChunkReader reader{pass.chunks, blockIdx.y};
   const int64_t chunks = pass.chunks.chunks();
   double total = 0;
   bool shifted = false;
 #pragma unroll 8
   for (int64_t c = 0; c < chunks; ++c) {
-    total += pass.chunks.products[reader.place(c, i) * d + j];
+    total += pass.chunks.products[reader.offset(c, i) * d + j];
     shifted |= reader.shift(c, i) != 0 | reader.shift(c, j) != 0;
   }
   for (int64_t c = 0; shifted && c < chunks; ++c) {
@@ -113,35 +114,35 @@ __global__ void __launch_bounds__(kThreads) add_sums(SumsPass pass) {
              reader.count(c) * shift_i * shift_j;
   }
   note_bad(pass.bad, pass.document, blockIdx.y, total);
-  to.products[stream.place * to.stride_products + element] += total;
+  to.products[stream.index * to.stride_products + element] += total;
   if (i == j) {
     double sum = 0;
 #pragma unroll 8
     for (int64_t c = 0; c < chunks; ++c) {
       sum += reader.sums(c, i).y + reader.count(c) * reader.shift(c, i);
     }
-    to.sum[stream.place * to.stride_sums + i] += sum;
-    to.squares[stream.place * to.stride_sums + i] += total;
+    to.sum[stream.index * to.stride_sums + i] += sum;
+    to.squares[stream.index * to.stride_sums + i] += total;
     if (pass.few.tokens > 0) add_few<T>(pass.few, blockIdx.y, i);
     return;
   }
   const int64_t pairs = pass.chunks.turns / 2;
   const int64_t pair = pass.chunks.interleaved ? i / 2 : i;
   if (pair >= pairs) return;
-  const PairPlace at = pair_place(pass.chunks, static_cast<int>(pair));
+  const PairDimensions at = pair_dimensions(pass.chunks, static_cast<int>(pair));
   if (i != at.first || j != at.second) return;
   double moduli = 0;
 #pragma unroll 8
   for (int64_t c = 0; c < chunks; ++c) {
     moduli += pass.chunks.moduli[(blockIdx.y * chunks + c) * pairs + pair];
   }
-  to.pairs[stream.place * to.stride_pairs + pair] += total;
-  to.moduli[stream.place * to.stride_pairs + pair] += moduli;
+  to.pairs[stream.index * to.stride_pairs + pair] += total;
+  to.moduli[stream.index * to.stride_pairs + pair] += moduli;
 }
 
 }  // namespace
 
-void run(const FewPass& pass, Stream stream) {
+void run(const FewTokensPass& pass, Stream stream) {
   const auto streams = static_cast<unsigned>(pass.queries.count + pass.keys.count);
   constexpr unsigned kFew = 128;
   if (pass.type == Number::float32) {
@@ -152,8 +153,8 @@ void run(const FewPass& pass, Stream stream) {
   check_launch("few_tokens");
 }
 
-void chunk_moduli(Number type, const Heads& queries, const Heads& keys, const StreamChunks& out,
-                  Stream stream) {
+void chunk_moduli(Number type, const StridedHeads& queries, const StridedHeads& keys,
+                  const StreamChunks& out, Stream stream) {
   const dim3 grid(static_cast<unsigned>(out.chunks()), static_cast<unsigned>(out.streams));
   if (type == Number::float32) {
     chunk_moduli_kernel<float><<<grid, kThreads, 0, native(stream)>>>(queries, keys, out);

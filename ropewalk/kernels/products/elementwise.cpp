@@ -18,7 +18,7 @@ void run_on_cpu(const Pass& pass, int64_t width) {
 }
 
 // [.., .., d] with a dense last dimension, as rows.
-Rows rows_of(const at::Tensor& x) {
+StridedRows rows_of(const at::Tensor& x) {
   const auto size = [&](int64_t from_end) {
     return x.dim() > from_end ? x.size(-1 - from_end) : 1;
   };

@@ -24,8 +24,8 @@ int64_t block_rows(int64_t depth) {
 
 // The layout of a thread's scratch, in numbers: a block of rows, its sums with two panels, and a
 // padded panel.
-struct Room {
-  explicit Room(int64_t depth)
+struct ScratchLayout {
+  explicit ScratchLayout(int64_t depth)
       : sums(cpu::block_size(block_rows(depth), depth)),
         panel(sums + block_rows(depth) * kStride),
         size(panel + depth * cpu::kPanel) {}
@@ -47,10 +47,10 @@ struct Block {
   // sums[:, part] = rows times a panel
   void multiply(int64_t which, int64_t part) const {
     kernel().multiply(rows, count, matrix.depth, cpu::panel_of(matrix, which, panel),
-                      sums + part * cpu::kPanel, Room::kStride);
+                      sums + part * cpu::kPanel, ScratchLayout::kStride);
   }
   cpu::FloatRows part(int64_t which) const {
-    return {sums + which * cpu::kPanel, Room::kStride, count};
+    return {sums + which * cpu::kPanel, ScratchLayout::kStride, count};
   }
 };
 
@@ -61,7 +61,7 @@ void for_blocks(const at::Tensor& x, const cpu::PackedMatrix& matrix, int64_t st
   const at::Tensor rows = x.stride(1) == 1 ? x : x.contiguous();
   const int64_t most = block_rows(matrix.depth);
   const int64_t pairs = at::divup(rows.size(0), most) * steps;
-  const Room room(matrix.depth);
+  const ScratchLayout room(matrix.depth);
   const at::Tensor rooms = at::empty({at::get_num_threads(), room.size}, rows.options());
   // Enough work to be worth waking a thread.
   const int64_t grain = at::divup(1 << 20, most * cpu::kPanel * matrix.depth);
@@ -117,10 +117,10 @@ at::Tensor multiply_gated(const at::Tensor& x, const at::Tensor& weight, const a
       if (!bias.defined()) continue;
       cpu::finish(block.part(part), cpu::kPanel,
                   {.out = block.sums + part * cpu::kPanel,
-                   .stride = Room::kStride,
+                   .stride = ScratchLayout::kStride,
                    .bias = bias_from(bias, column)});
     }
-    const Rows rows{block.sums, block.count, 1, Room::kStride, 0};
+    const StridedRows rows{block.sums, block.count, 1, ScratchLayout::kStride, 0};
     cpu::run(GatePass{.x = rows, .width = cpu::kPanel, .activation = activation}, 0, block.count);
     cpu::finish(block.part(0), cpu::kPanel,
                 {.out = out.mutable_data_ptr<float>() + block.row * half + panel * cpu::kPanel,
@@ -183,7 +183,7 @@ at::Tensor gated_linear(const at::Tensor& x, const at::Tensor& weight, const at:
 }
 
 int64_t linear_workspace(int64_t depth) {
-  return at::get_num_threads() * Room(depth).size * static_cast<int64_t>(sizeof(float));
+  return at::get_num_threads() * ScratchLayout(depth).size * static_cast<int64_t>(sizeof(float));
 }
 
 }  // namespace ropewalk

@@ -10,11 +10,11 @@ inline constexpr int64_t kRowWidth = 8;
 
 // Several guesses at eigenvalues of a tridiagonal matrix T, which are evaluated together.
 inline constexpr int64_t kGuesses = 16;
-struct Guesses {
+struct EigenvalueGuesses {
   int64_t d = 0;
-  const double* diagonal = nullptr;  // d numbers
-  const double* beside = nullptr;    // d - 1 numbers next to the diagonal
-  double corner[kGuesses] = {};      // replaces the first number of the diagonal
+  const double* diagonal = nullptr;      // d numbers
+  const double* off_diagonal = nullptr;  // d - 1 numbers next to the diagonal
+  double corner[kGuesses] = {};          // replaces the first number of the diagonal
   double value[kGuesses] = {};
 };
 
@@ -32,12 +32,12 @@ struct TridiagonalKernel {
                   int64_t d);
   // The number of eigenvalues of T above each guess, by Sylvester's law for the factors L D Lᵀ of T
   // - m.
-  void (*count_above)(const Guesses& guesses, int64_t* above);
+  void (*count_above)(const EigenvalueGuesses& guesses, int64_t* above);
   // The number of eigenvalues above each guess of T restricted to the directions orthogonal to a,
   // by the sign of aᵀ(T - m)⁻¹a.
-  void (*count_above_without)(const Guesses& guesses, const double* a, int64_t* above);
+  void (*count_above_without)(const EigenvalueGuesses& guesses, const double* a, int64_t* above);
   // D of the factors of T - m, from the first row down and from the last row up: [d, kGuesses].
-  void (*pivots)(const Guesses& guesses, double* down, double* up);
+  void (*pivots)(const EigenvalueGuesses& guesses, double* down, double* up);
 };
 
 // The kernels that this processor can run, the fastest first; the last one runs on all.

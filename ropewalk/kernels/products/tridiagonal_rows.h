@@ -143,7 +143,7 @@ ROPEWALK_INLINE void rest_above(const Bits (&below)[kQuads], int64_t d, int64_t*
   for (int64_t i = 0; i < kGuesses; ++i) above[i] = d - above[i];
 }
 
-void count_above(const Guesses& guesses, int64_t* above) {
+void count_above(const EigenvalueGuesses& guesses, int64_t* above) {
   Quad m[kQuads], q[kQuads];
   Bits below[kQuads], bit;
   load(m, guesses.value);
@@ -153,7 +153,7 @@ void count_above(const Guesses& guesses, int64_t* above) {
     negative(q[t], below[t]);
   }
   for (int64_t i = 1; i < guesses.d; ++i) {
-    const double here = guesses.diagonal[i], b = square(guesses.beside[i - 1]);
+    const double here = guesses.diagonal[i], b = square(guesses.off_diagonal[i - 1]);
 #pragma GCC unroll 4
     for (int t = 0; t < kQuads; ++t) {
       q[t] = (here - m[t]) - b / q[t];
@@ -164,7 +164,7 @@ void count_above(const Guesses& guesses, int64_t* above) {
   rest_above(below, guesses.d, above);
 }
 
-void count_above_without(const Guesses& guesses, const double* a, int64_t* above) {
+void count_above_without(const EigenvalueGuesses& guesses, const double* a, int64_t* above) {
   Quad m[kQuads], inverse[kQuads], y[kQuads], sum[kQuads];
   Bits below[kQuads], bit;
   load(m, guesses.value);
@@ -176,7 +176,7 @@ void count_above_without(const Guesses& guesses, const double* a, int64_t* above
     negative(inverse[t], below[t]);
   }
   for (int64_t i = 1; i < guesses.d; ++i) {
-    const double here = guesses.diagonal[i], b = guesses.beside[i - 1], ai = a[i];
+    const double here = guesses.diagonal[i], b = guesses.off_diagonal[i - 1], ai = a[i];
 #pragma GCC unroll 4
     for (int t = 0; t < kQuads; ++t) {
       const Quad factor = b * inverse[t];
@@ -196,7 +196,7 @@ void count_above_without(const Guesses& guesses, const double* a, int64_t* above
   rest_above(below, guesses.d, above);
 }
 
-void pivots(const Guesses& guesses, double* down, double* up) {
+void pivots(const EigenvalueGuesses& guesses, double* down, double* up) {
   const int64_t last = guesses.d - 1;
   Quad m[kQuads], corner[kQuads], q[kQuads];
   load(m, guesses.value);
@@ -204,7 +204,7 @@ void pivots(const Guesses& guesses, double* down, double* up) {
   for (int t = 0; t < kQuads; ++t) q[t] = corner[t] - m[t];
   store(q, down);
   for (int64_t i = 1; i <= last; ++i) {
-    const double here = guesses.diagonal[i], b = square(guesses.beside[i - 1]);
+    const double here = guesses.diagonal[i], b = square(guesses.off_diagonal[i - 1]);
 #pragma GCC unroll 4
     for (int t = 0; t < kQuads; ++t) q[t] = (here - m[t]) - b / q[t];
     store(q, down + i * kGuesses);
@@ -213,7 +213,7 @@ void pivots(const Guesses& guesses, double* down, double* up) {
     q[t] = last > 0 ? guesses.diagonal[last] - m[t] : corner[t] - m[t];
   store(q, up + last * kGuesses);
   for (int64_t i = last - 1; i >= 0; --i) {
-    const double b = square(guesses.beside[i]);
+    const double b = square(guesses.off_diagonal[i]);
 #pragma GCC unroll 4
     for (int t = 0; t < kQuads; ++t) {
       q[t] = (i > 0 ? guesses.diagonal[i] - m[t] : corner[t] - m[t]) - b / q[t];

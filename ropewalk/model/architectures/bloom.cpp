@@ -21,7 +21,7 @@ ModelConfig configure(const JsonReader& file) {
         "{}: apply_residual_connection_post_layernorm is not supported; expected false",
         config.source());
   }
-  make_classic(model);
+  set_gpt2_defaults(model);
   model.alibi = true;
   return model;
 }

@@ -232,7 +232,7 @@ std::vector<TensorSpec> head_by_head_tensors(const ModelConfig& c, const std::st
   return specs;
 }
 
-void make_classic(ModelConfig& model) {
+void set_gpt2_defaults(ModelConfig& model) {
   model.n_kv_heads = model.n_q_heads;
   model.norm = NormKind::layer;
   model.gated = false;

@@ -65,7 +65,7 @@ std::vector<TensorSpec> surrounding_norm_tensors(const ModelConfig& config);
 
 // Sets what GPT-2 and the models soon after it have in common: LayerNorm and biases everywhere, as
 // many KV heads as query heads, no gate, no RoPE.
-void make_classic(ModelConfig& model);
+void set_gpt2_defaults(ModelConfig& model);
 
 // Reads what all Gemmas have in common.
 ModelConfig read_gemma(const JsonReader& config);

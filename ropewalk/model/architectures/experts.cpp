@@ -35,10 +35,10 @@ std::vector<TensorSpec> mixture_tensors(const ModelConfig& config, const std::st
       {{norm_tensor(config, "input_layernorm", &LayerWeights::attn_norm, Needed::qk)},
        attention_tensors(config),
        {norm_tensor(config, "post_attention_layernorm", &LayerWeights::mlp_norm, Needed::layer)},
-       only_in(TensorSpec::mixtures, {{router + ".weight",
-                                       {config.mixture->n_experts, config.d_model},
-                                       &LayerWeights::router,
-                                       Needed::layer}})});
+       restricted_to(TensorSpec::mixtures, {{router + ".weight",
+                                             {config.mixture->n_experts, config.d_model},
+                                             &LayerWeights::router,
+                                             Needed::layer}})});
 }
 
 std::vector<TensorSpec> gated_expert_tensors(const ModelConfig& config, const std::string& prefix,
@@ -50,7 +50,7 @@ std::vector<TensorSpec> gated_expert_tensors(const ModelConfig& config, const st
           {name(names.down), {config.d_model, width}, &LayerWeights::down, Needed::layer}};
 }
 
-std::vector<TensorSpec> only_in(TensorSpec::Layers layers, std::vector<TensorSpec> specs) {
+std::vector<TensorSpec> restricted_to(TensorSpec::Layers layers, std::vector<TensorSpec> specs) {
   for (TensorSpec& spec : specs) spec.layers = layers;
   return specs;
 }

@@ -29,6 +29,6 @@ std::vector<TensorSpec> gated_expert_tensors(const ModelConfig& config, const st
                                              const ExpertNames& names = {});
 
 // Returns the tensors marked as those of some layers only.
-std::vector<TensorSpec> only_in(TensorSpec::Layers layers, std::vector<TensorSpec> specs);
+std::vector<TensorSpec> restricted_to(TensorSpec::Layers layers, std::vector<TensorSpec> specs);
 
 }  // namespace ropewalk

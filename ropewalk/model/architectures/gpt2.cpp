@@ -22,10 +22,11 @@ ModelConfig configure(const JsonReader& file) {
   }
   if (!config.flag("scale_attn_weights", true)) model.attention_scale = 1;
   if (config.flag("scale_attn_by_inverse_layer_idx", false)) {
-    double place = 0;
-    for (LayerConfig& layer : model.layers) layer.attention_scale = model.attention_scale / ++place;
+    double layer_number = 0;
+    for (LayerConfig& layer : model.layers)
+      layer.attention_scale = model.attention_scale / ++layer_number;
   }
-  make_classic(model);
+  set_gpt2_defaults(model);
   return model;
 }
 

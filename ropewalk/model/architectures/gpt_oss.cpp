@@ -42,7 +42,7 @@ std::vector<TensorSpec> expert_tensors(const ModelConfig& c, int64_t expert) {
       {"mlp.experts.down_proj_bias", {c.d_model}, &LayerWeights::down_bias, Needed::layer}};
   for (TensorSpec& spec : specs) {
     spec.stacked = c.mixture->n_experts;
-    spec.place = expert;
+    spec.stack_index = expert;
     spec.transposed = spec.shape.size() == 2;
   }
   // Rows of gate and up alternate.

@@ -33,8 +33,8 @@ ModelConfig configure(const JsonReader& config) {
 }
 
 std::vector<TensorSpec> layer_tensors(const ModelConfig& config) {
-  return join(
-      {mixture_tensors(config, "mlp.gate"), only_in(TensorSpec::dense, gated_mlp_tensors(config))});
+  return join({mixture_tensors(config, "mlp.gate"),
+               restricted_to(TensorSpec::dense, gated_mlp_tensors(config))});
 }
 
 std::vector<TensorSpec> expert_tensors(const ModelConfig& config, int64_t expert) {

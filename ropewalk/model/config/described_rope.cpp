@@ -82,11 +82,11 @@ std::optional<DescribedRope> read_described_rope(const JsonReader& config) {
     found.ropes.push_back(read_settings(described));
   }
   if (config.has("rope_of_layer")) {
-    const JsonReader places = config.object("rope_of_layer");
-    for (const auto& [layer, place] : places.json().items()) {
-      const bool known = place.is_number_integer() && place >= 0 && place < found.ropes.size();
-      if (!known) places.refuse(layer, "a place in 'rope'");
-      found.rope_of_layer[std::atoll(layer.c_str())] = place.get<int64_t>();
+    const JsonReader indexes = config.object("rope_of_layer");
+    for (const auto& [layer, index] : indexes.json().items()) {
+      const bool known = index.is_number_integer() && index >= 0 && index < found.ropes.size();
+      if (!known) indexes.refuse(layer, "a place in 'rope'");
+      found.rope_of_layer[std::atoll(layer.c_str())] = index.get<int64_t>();
     }
   }
   if (config.has("query_scaling")) {

@@ -86,9 +86,9 @@ namespace {
 
 // Joins fields with blocks block by block, and fields without blocks once: together with the first
 // block, unless the target holds them already.
-class OncePerPart {
+class PartCombiner {
  public:
-  OncePerPart(const std::vector<at::Tensor>& fields, int64_t blocks, bool there = false)
+  PartCombiner(const std::vector<at::Tensor>& fields, int64_t blocks, bool there = false)
       : first_(!there) {
     for (const at::Tensor& field : fields) whole_.push_back(field.size(1) != blocks);
   }
@@ -113,7 +113,7 @@ void combine_blocks(const Accumulator& accumulator, const std::vector<at::Tensor
                     const BlockCounts& whole_counts, const std::vector<at::Tensor>& part,
                     const BlockCounts& part_counts) {
   if (whole.empty()) return;  // such a capture does not have the field
-  OncePerPart joined(part, part_counts.blocks());
+  PartCombiner joined(part, part_counts.blocks());
   for (int64_t b = 0; b < whole_counts.blocks(); ++b) {
     if (part_counts.set(b).tokens == 0) continue;
     joined.combine(accumulator, block_of(whole, b, whole_counts.set(b)),
@@ -129,7 +129,7 @@ std::vector<at::Tensor> total_of(const Accumulator& accumulator,
                                 ? field.select(1, 0)
                                 : at::zeros({field.size(0), field.size(2)}, at::kDouble));
   }
-  OncePerPart once(blocks, counts.blocks(), true);
+  PartCombiner once(blocks, counts.blocks(), true);
   BlockCounts joined(1);
   for (int64_t b = 0; b < counts.blocks(); ++b) {
     total.tokens = joined.set(0);

@@ -57,7 +57,7 @@ struct BlockFields {
 };
 
 // The target of a document's numbers.
-struct Destination {
+struct BlockTarget {
   BlockFields block;
   const LayerStreams& streams;
   RotaryPairs pairs{};   // of the layer
@@ -84,7 +84,7 @@ class Accumulator {
   // Adds a document's vectors at one of its taps' points. The numbers are on the device of the
   // vectors. Throws InputError on values that are not finite; on a GPU it records them instead,
   // without waiting.
-  virtual void add(const Taken& taken, const Destination& to) const = 0;
+  virtual void add(const TappedVectors& taken, const BlockTarget& to) const = 0;
   // The version of its numbers, from 1, raised when a change of the code changes them. Numbers that
   // captures hold of another version are then measured again, by themselves, where they are wanted.
   virtual int64_t numerics() const = 0;

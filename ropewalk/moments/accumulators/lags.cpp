@@ -35,7 +35,7 @@ class Lags : public Accumulator {
             {"count", StreamKind::query, width}};
   }
 
-  void add(const Taken& taken, const Destination& to) const override {
+  void add(const TappedVectors& taken, const BlockTarget& to) const override {
     const Positions::Parts& tokens = taken.positions->parts(kFirstTokens);
     const int64_t count = tokens.after->tokens();
     if (count == 0) return;

@@ -11,10 +11,10 @@ namespace ropewalk {
 namespace {
 
 // SplitMix64 (Steele, Lea and Flood, 2014).
-class Random {
+class SplitMix64 {
  public:
   enum Use : uint64_t { token, pairs };
-  Random(int64_t document, int64_t bucket, Use use)
+  SplitMix64(int64_t document, int64_t bucket, Use use)
       : state_(2 * static_cast<uint64_t>(document * kPlasticityBuckets + bucket) + use) {}
 
   // A number below n. For the small n that are used, all numbers are equally likely but for 2^-50.
@@ -72,7 +72,7 @@ class Plasticity : public Accumulator {
             field("position", StreamKind::key, tokens), field("block", StreamKind::key, slots)};
   }
 
-  void add(const Taken& taken, const Destination& to) const override {
+  void add(const TappedVectors& taken, const BlockTarget& to) const override {
     const std::vector<at::Tensor>& numbers = to.block.numbers;
     const int64_t slot = taken.document->index;
     if (slot >= numbers[block].size(1)) return;
@@ -143,7 +143,7 @@ int64_t plasticity_token(int64_t document, int64_t bucket, int64_t context, int6
   if (positions.begin == positions.end) return -1;
   const int64_t token =
       positions.begin +
-      Random(document, bucket, Random::token).below(positions.end - positions.begin);
+      SplitMix64(document, bucket, SplitMix64::token).below(positions.end - positions.begin);
   return token < tokens ? token : -1;
 }
 
@@ -154,7 +154,7 @@ std::vector<std::pair<int, int>> plasticity_pairs(int64_t document, int64_t buck
   }
   const auto count = static_cast<int64_t>(all.size());
   if (count <= kPlasticityPairs) return all;
-  Random random(document, bucket, Random::pairs);
+  SplitMix64 random(document, bucket, SplitMix64::pairs);
   for (int64_t i = 0; i < kPlasticityPairs; ++i) {
     std::swap(all[static_cast<size_t>(i)], all[static_cast<size_t>(i + random.below(count - i))]);
   }

@@ -27,9 +27,9 @@ enum PreRopeField : size_t {
 };
 
 // The numbers of one kind in a block.
-class Sums {
+class KindSums {
  public:
-  Sums(const BlockFields& block, StreamKind kind, const RotaryPairs& rotary)
+  KindSums(const BlockFields& block, StreamKind kind, const RotaryPairs& rotary)
       : block_(block),
         begin_(kind == StreamKind::query ? size_t{0} : size_t{of_a_kind}),
         rotary_(rotary) {}
@@ -139,7 +139,7 @@ class PreRope : public Accumulator {
     return all;
   }
 
-  void add(const Taken& taken, const Destination& to) const override {
+  void add(const TappedVectors& taken, const BlockTarget& to) const override {
     const Positions::Parts& tokens = taken.positions->parts(kFirstTokens);
     const at::Tensor& q = taken["q"];
     const at::Tensor& k = taken["k"];
@@ -150,7 +150,7 @@ class PreRope : public Accumulator {
     const auto add_kind = [&](StreamKind kind, const at::Tensor& vectors, const char* what) {
       const std::vector<int64_t>& heads = to.streams.heads(kind);
       const at::Tensor chosen = chosen_heads(vectors, heads);
-      const Sums sums(to.block, kind, to.pairs);
+      const KindSums sums(to.block, kind, to.pairs);
       sums.add_first(tokens.early_of(chosen));
       const at::Tensor late = tokens.late_of(chosen);
       if (late.size(1) == 0) return;
@@ -183,9 +183,9 @@ class PreRope : public Accumulator {
 
  private:
   static void add_on_gpu(const at::Tensor& q, const at::Tensor& k, const Positions::Parts& tokens,
-                         int64_t document, const Destination& to) {
-    const Sums queries(to.block, StreamKind::query, to.pairs);
-    const Sums keys(to.block, StreamKind::key, to.pairs);
+                         int64_t document, const BlockTarget& to) {
+    const KindSums queries(to.block, StreamKind::query, to.pairs);
+    const KindSums keys(to.block, StreamKind::key, to.pairs);
     const FewTokens early{tokens.early_of(q), tokens.early_of(k), queries.first_numbers(),
                           keys.first_numbers()};
     const at::Tensor late_q = tokens.late_of(q);

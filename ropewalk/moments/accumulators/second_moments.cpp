@@ -29,7 +29,7 @@ class SecondMoments : public Accumulator {
     return all;
   }
 
-  void add(const Taken& taken, const Destination& to) const override {
+  void add(const TappedVectors& taken, const BlockTarget& to) const override {
     const at::Tensor& q = taken["q"];
     const at::Tensor& k = taken["k"];
     const auto block = [&](StreamKind kind) { return moments_of(to.block.numbers, kind); };
@@ -59,7 +59,7 @@ class SecondMoments : public Accumulator {
 
  private:
   static void add_streams(const at::Tensor& vectors, const std::vector<int64_t>& heads,
-                          const char* what, const Taken& taken, const Moments& block,
+                          const char* what, const TappedVectors& taken, const Moments& block,
                           const TokenSet& block_tokens) {
     const at::Tensor some = chosen_heads(vectors, heads);  // [heads, T, d]
     const bool wide = some.scalar_type() == at::kDouble;

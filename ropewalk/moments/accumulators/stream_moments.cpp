@@ -8,7 +8,8 @@ namespace {
 
 // Throws where a document's moments are not finite, naming the value.
 void require_finite(const Moments& document, const at::Tensor& vectors,
-                    const std::vector<int64_t>& heads, const char* what, const Taken& taken) {
+                    const std::vector<int64_t>& heads, const char* what,
+                    const TappedVectors& taken) {
   const at::Tensor finite = document.products.isfinite().all(-1).logical_and(
       document.position.isfinite().all(-1));  // [streams]
   if (finite.all().item<bool>()) return;
@@ -32,7 +33,7 @@ at::Tensor chosen_heads(const at::Tensor& vectors, const std::vector<int64_t>& h
 }
 
 Moments stream_moments(const at::Tensor& vectors, const std::vector<int64_t>& heads,
-                       const char* what, const Taken& taken, const Positions& positions) {
+                       const char* what, const TappedVectors& taken, const Positions& positions) {
   Moments document = document_moments(vectors, positions);
   require_finite(document, vectors, heads, what, taken);
   return document;

@@ -14,6 +14,6 @@ at::Tensor chosen_heads(const at::Tensor& vectors, const std::vector<int64_t>& h
 // Moments of a document's vectors of these heads, on the CPU; `positions` are those of the vectors.
 // Throws InputError on values that are not finite; `what` names the vectors.
 Moments stream_moments(const at::Tensor& vectors, const std::vector<int64_t>& heads,
-                       const char* what, const Taken& taken, const Positions& positions);
+                       const char* what, const TappedVectors& taken, const Positions& positions);
 
 }  // namespace ropewalk

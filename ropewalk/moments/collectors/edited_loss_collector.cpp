@@ -13,7 +13,7 @@ void EditedLossCollector::on_logits(const Logits& logits) {
 
 void EditedLossCollector::on_edited_logits(const EditedLogits& logits) {
   const int64_t document = logits.logits.document->index;
-  Sums& sums = sums_[{logits.edit, document}];
+  LossSums& sums = sums_[{logits.edit, document}];
   const auto numbers = logits.unedited.options().dtype(at::kDouble);
   if (!sums.loss.defined()) sums = {at::zeros({bins_}, numbers), at::zeros({bins_}, numbers)};
   const TokenLosses made = token_losses(logits.logits);
@@ -29,7 +29,7 @@ int64_t EditedLossCollector::workspace(int64_t, at::ScalarType, const at::Device
   return device.is_cuda() ? 3 * kPiece : 0;
 }
 
-at::Tensor EditedLossCollector::values(at::Tensor Sums::*of, size_t edit,
+at::Tensor EditedLossCollector::values(at::Tensor LossSums::*of, size_t edit,
                                        std::span<const Document> documents) const {
   const at::Tensor values = at::zeros({static_cast<int64_t>(documents.size()), bins_}, at::kDouble);
   for (size_t i = 0; i < documents.size(); ++i) {
@@ -40,11 +40,11 @@ at::Tensor EditedLossCollector::values(at::Tensor Sums::*of, size_t edit,
 }
 
 at::Tensor EditedLossCollector::loss(size_t edit, std::span<const Document> documents) const {
-  return values(&Sums::loss, edit, documents);
+  return values(&LossSums::loss, edit, documents);
 }
 
 at::Tensor EditedLossCollector::kl(size_t edit, std::span<const Document> documents) const {
-  return values(&Sums::kl, edit, documents);
+  return values(&LossSums::kl, edit, documents);
 }
 
 }  // namespace ropewalk

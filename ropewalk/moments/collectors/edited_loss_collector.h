@@ -28,14 +28,15 @@ class EditedLossCollector : public Observer {
   at::Tensor kl(size_t edit, std::span<const Document> documents) const;
 
  private:
-  struct Sums {
+  struct LossSums {
     at::Tensor loss;  // [bins] float64
     at::Tensor kl;
   };
-  at::Tensor values(at::Tensor Sums::*of, size_t edit, std::span<const Document> documents) const;
+  at::Tensor values(at::Tensor LossSums::*of, size_t edit,
+                    std::span<const Document> documents) const;
 
   int64_t bins_;
-  std::map<std::pair<size_t, int64_t>, Sums> sums_;  // by edit and document index
+  std::map<std::pair<size_t, int64_t>, LossSums> sums_;  // by edit and document index
   // Losses of the latest piece of unedited logits of each document.
   std::map<int64_t, TokenLosses> unedited_;
 };

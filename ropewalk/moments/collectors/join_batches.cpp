@@ -22,13 +22,13 @@ class BlockNumbers {
       for (const at::Tensor& field : fields) size += field.size(0) * field.size(2);
     }
     numbers_ = at::zeros({size}, at::kDouble);
-    int64_t place = kCounts;
+    int64_t offset = kCounts;
     for (const MomentsCollector::Fields& fields : layer.fields) {
       MomentsCollector::Fields& own = fields_.emplace_back();
       for (const at::Tensor& field : fields) {
         const int64_t count = field.size(0) * field.size(2);
-        own.push_back(numbers_.narrow(0, place, count).view({field.size(0), field.size(2)}));
-        place += count;
+        own.push_back(numbers_.narrow(0, offset, count).view({field.size(0), field.size(2)}));
+        offset += count;
       }
     }
   }

@@ -113,20 +113,20 @@ at::Tensor MomentsCollector::numbers(const Layer& layer) const {
 std::vector<MomentsCollector::Fields> MomentsCollector::split(const at::Tensor& numbers,
                                                               const LayerStreams& streams) const {
   std::vector<Fields> all;
-  int64_t place = 0;
+  int64_t offset = 0;
   for (const Accumulator* accumulator : accumulators()) {
     Fields& fields = all.emplace_back();
     for (const KeptField& field : accumulator->fields(shape_)) {
       const auto count = static_cast<int64_t>(streams.heads(field.kind).size());
-      const at::Tensor taken = numbers.narrow(0, place, count * field_size(field, blocks_));
-      place += taken.numel();
+      const at::Tensor taken = numbers.narrow(0, offset, count * field_size(field, blocks_));
+      offset += taken.numel();
       fields.push_back(taken.view({count, field.blocks ? blocks_ : 1, field.width}));
     }
   }
   return all;
 }
 
-void MomentsCollector::on_vectors(const Taken& taken) {
+void MomentsCollector::on_vectors(const TappedVectors& taken) {
   Layer& layer = layers_.at(taken.layer);
   if (spooled_ && latest_ >= 0 && latest_ != taken.layer) {
     fetch();
@@ -161,10 +161,10 @@ void MomentsCollector::on_vectors(const Taken& taken) {
                             taken.documents);
 }
 
-void MomentsCollector::add(const Taken& taken, const std::vector<Fields>& fields, int64_t block,
-                           const TokenSet& held, const GpuLayer* gpu) const {
+void MomentsCollector::add(const TappedVectors& taken, const std::vector<Fields>& fields,
+                           int64_t block, const TokenSet& held, const GpuLayer* gpu) const {
   for (const size_t i : wanting_.find(taken.point)->second) {
-    Destination to{block_of(fields[i], block, held), streams_.at(taken.layer),
+    BlockTarget to{block_of(fields[i], block, held), streams_.at(taken.layer),
                    rotary_pairs(config_, taken.layer), shape_.context, block};
     if (gpu != nullptr) {
       to.q_heads = gpu->q_heads;
@@ -200,7 +200,7 @@ MomentsCollector::GpuLayer& MomentsCollector::gpu_layer(int64_t number, const at
   return gpu_.emplace(number, std::move(gpu)).first->second;
 }
 
-void MomentsCollector::take_memory() const {
+void MomentsCollector::prefault_memory() const {
   for (const auto& [number, layer] : layers_) {
     if (interrupted()) return;
     scratch_.take(layer.offset, layer.bytes);
@@ -227,11 +227,11 @@ void MomentsCollector::fetch(int64_t number, GpuLayer& gpu) {
     const auto document = bad[stream].item<int64_t>();
     if (document == kNoDocument) continue;
     const bool query = stream < queries;
-    const auto place = static_cast<size_t>(query ? stream : stream - queries);
+    const auto index = static_cast<size_t>(query ? stream : stream - queries);
     throw InputError(
         "{} in layer {}, head {}, document {} are not all finite, or their squares overflow "
         "float32: the checkpoint is damaged or overflows this dtype",
-        query ? "queries" : "keys", number, (query ? streams.q_heads : streams.kv_heads)[place],
+        query ? "queries" : "keys", number, (query ? streams.q_heads : streams.kv_heads)[index],
         document);
   }
   copy_to_host(gpu.numbers, numbers(layers_.at(number)));

@@ -63,11 +63,11 @@ class MomentsCollector : public Observer {
                    const CollectorOptions& options);
 
   std::vector<Tap> taps(int64_t layer) const override;
-  void on_vectors(const Taken& taken) override;
+  void on_vectors(const TappedVectors& taken) override;
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override;
   // Pre-faults the memory of layers(), layer by layer until a signal arrives, so that the final
   // copy from a GPU does not wait for pages. May be called from any thread.
-  void take_memory() const;
+  void prefault_memory() const;
   // Copies numbers on a GPU into layers().
   void fetch();
   // fetch() for the last time: frees the memory on the GPU.
@@ -119,7 +119,7 @@ class MomentsCollector : public Observer {
     bool fetched = false;  // the scratch memory holds the same numbers
   };
   // Feeds the accumulators that want vectors of this point.
-  void add(const Taken& taken, const std::vector<Fields>& fields, int64_t block,
+  void add(const TappedVectors& taken, const std::vector<Fields>& fields, int64_t block,
            const TokenSet& held, const GpuLayer* gpu) const;
   std::vector<Fields> split(const at::Tensor& numbers, const LayerStreams& streams) const;
   GpuLayer& gpu_layer(int64_t number, const at::Device& device);

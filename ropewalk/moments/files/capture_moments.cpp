@@ -21,7 +21,7 @@ std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
 
 CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
                       int64_t head_dim) {
-  return {head_dim, info.point, options_of(info.kept), info.context,
+  return {head_dim, info.point, options_of(info.accumulators), info.context,
           documents.empty() ? 0 : documents.back().index + 1};
 }
 
@@ -39,14 +39,14 @@ int64_t StreamSet::find(const StreamId& id) const {
 }
 
 StreamSet CaptureMoments::streams(StreamKind kind) const {
-  const Accumulated& moments = accumulated.front();
+  const AccumulatedFields& moments = accumulated.front();
   StreamSet set{ids(kind), moments_of(moments.total, kind), {}};
   if (!moments.blocks.empty()) set.blocks = moments_of(moments.blocks, kind);
   return set;
 }
 
 CaptureMoments copy_of(CaptureMoments moments) {
-  for (Accumulated& kept : moments.accumulated) {
+  for (AccumulatedFields& kept : moments.accumulated) {
     for (auto* fields : {&kept.total, &kept.blocks}) {
       for (at::Tensor& field : *fields) field = field.clone();
     }
@@ -60,7 +60,7 @@ CaptureMoments join_layers(std::vector<CaptureMoments> layers) {
     all.queries.insert(all.queries.end(), layers[i].queries.begin(), layers[i].queries.end());
     all.keys.insert(all.keys.end(), layers[i].keys.begin(), layers[i].keys.end());
   }
-  const auto join = [&](size_t kept, std::vector<at::Tensor> Accumulated::*fields) {
+  const auto join = [&](size_t kept, std::vector<at::Tensor> AccumulatedFields::*fields) {
     std::vector<at::Tensor>& own = all.accumulated[kept].*fields;
     for (size_t field = 0; field < own.size(); ++field) {
       std::vector<at::Tensor> parts{own[field]};
@@ -71,8 +71,8 @@ CaptureMoments join_layers(std::vector<CaptureMoments> layers) {
     }
   };
   for (size_t kept = 0; kept < all.accumulated.size(); ++kept) {
-    join(kept, &Accumulated::total);
-    join(kept, &Accumulated::blocks);
+    join(kept, &AccumulatedFields::total);
+    join(kept, &AccumulatedFields::blocks);
   }
   return all;
 }

@@ -46,7 +46,7 @@ struct StreamId {
 };
 
 // What an accumulator kept: tensors in the order of its fields.
-struct Accumulated {
+struct AccumulatedFields {
   const Accumulator* accumulator = nullptr;
   std::vector<at::Tensor> total;  // [streams, width] float64; compact fields as in a file
   // [streams, blocks, width]; read from a file, float32 unless exact, and [streams, 1, 0] for a
@@ -77,7 +77,7 @@ struct CaptureMoments {
   std::vector<StreamId> queries;  // sorted, like all streams
   std::vector<StreamId> keys;
   // Second moments first; empty where no vectors were captured.
-  std::vector<Accumulated> accumulated;
+  std::vector<AccumulatedFields> accumulated;
   std::vector<DocumentValues> document_values;
 
   int64_t blocks() const { return counts.blocks(); }

@@ -9,13 +9,13 @@ std::optional<KeptFields> KeptFields::find(const CaptureMoments& moments,
                                            const Accumulator& accumulator, StreamKind kind) {
   const auto kept = std::find_if(
       moments.accumulated.begin(), moments.accumulated.end(),
-      [&](const Accumulated& candidate) { return candidate.accumulator == &accumulator; });
+      [&](const AccumulatedFields& candidate) { return candidate.accumulator == &accumulator; });
   if (kept == moments.accumulated.end()) return std::nullopt;
   const CaptureShape shape = shape_of(moments.info, moments.documents, moments.streams(kind).d());
   return KeptFields(*kept, accumulator.fields(shape), kind);
 }
 
-size_t KeptFields::place(const std::string& field) const {
+size_t KeptFields::index_of(const std::string& field) const {
   for (size_t i = 0; i < fields_.size(); ++i) {
     if (fields_[i].kind == kind_ && fields_[i].name == field) return i;
   }
@@ -23,11 +23,11 @@ size_t KeptFields::place(const std::string& field) const {
 }
 
 const at::Tensor& KeptFields::total(const std::string& field) const {
-  return kept_->total[place(field)];
+  return kept_->total[index_of(field)];
 }
 
 const at::Tensor& KeptFields::blocks(const std::string& field) const {
-  return kept_->blocks[place(field)];
+  return kept_->blocks[index_of(field)];
 }
 
 }  // namespace ropewalk

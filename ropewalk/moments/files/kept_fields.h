@@ -22,11 +22,11 @@ class KeptFields {
   const at::Tensor& blocks(const std::string& field) const;  // [streams, blocks, width]
 
  private:
-  KeptFields(const Accumulated& kept, std::vector<KeptField> fields, StreamKind kind)
+  KeptFields(const AccumulatedFields& kept, std::vector<KeptField> fields, StreamKind kind)
       : kept_(&kept), fields_(std::move(fields)), kind_(kind) {}
-  size_t place(const std::string& field) const;
+  size_t index_of(const std::string& field) const;
 
-  const Accumulated* kept_;
+  const AccumulatedFields* kept_;
   std::vector<KeptField> fields_;
   StreamKind kind_;
 };

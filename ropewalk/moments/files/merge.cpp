@@ -16,15 +16,15 @@ namespace ropewalk {
 namespace {
 
 // An input whose streams are not read yet.
-struct Input {
+struct OpenInput {
   MergeInput source;
   CaptureMoments head;
 };
 
-void check_documents(const std::vector<Input>& inputs) {
+void check_documents(const std::vector<OpenInput>& inputs) {
   std::map<int64_t, const std::string*> by_index;
   std::map<uint64_t, const std::string*> by_digest;
-  for (const Input& input : inputs) {
+  for (const OpenInput& input : inputs) {
     const std::string& name = input.source.name;
     for (const DocumentRecord& document : input.head.documents) {
       const auto [index, new_index] = by_index.try_emplace(document.index, &name);
@@ -57,7 +57,7 @@ void make_alike(at::Tensor& a, at::Tensor& b) {
 }
 
 // Joins what an accumulator kept: the total, and block by block.
-void join_kept(Accumulated& whole, const BlockCounts& counts, Accumulated& part,
+void join_kept(AccumulatedFields& whole, const BlockCounts& counts, AccumulatedFields& part,
                const BlockCounts& part_counts) {
   const Accumulator& accumulator = *whole.accumulator;
   std::vector<at::Tensor> others;
@@ -83,7 +83,7 @@ void join_documents(CaptureMoments& whole, const CaptureMoments& part) {
 }
 
 // The first of many names, and the number of further ones.
-class Missing {
+class MissingNames {
  public:
   void add(const std::string& name, int64_t count = 1) {
     if (names_.size() < kShown) names_.push_back(name);
@@ -92,7 +92,7 @@ class Missing {
   bool any() const { return count_ > 0; }
   int64_t shown() const { return static_cast<int64_t>(names_.size()); }
   static constexpr size_t kShown = 5;
-  std::string say(const std::string& what) const {
+  std::string describe(const std::string& what) const {
     std::string text =
         fmt::format("{}{} {}", what, count_ == 1 ? "" : "s", fmt::join(names_, ", "));
     if (count_ > shown()) text += fmt::format(" and {} more", count_ - shown());
@@ -105,12 +105,13 @@ class Missing {
 };
 
 // The numbers from 0 that are not in `present`, up to `last`.
-Missing missing_numbers(const std::set<int64_t>& present, int64_t last,
-                        const std::function<std::string(int64_t)>& name) {
-  Missing missing;
+MissingNames missing_numbers(const std::set<int64_t>& present, int64_t last,
+                             const std::function<std::string(int64_t)>& name) {
+  MissingNames missing;
   int64_t expected = 0;
   const auto gap = [&](int64_t end) {  // a gap may be huge, and only a few of its numbers are named
-    for (; expected < end && missing.shown() < static_cast<int64_t>(Missing::kShown); ++expected) {
+    for (; expected < end && missing.shown() < static_cast<int64_t>(MissingNames::kShown);
+         ++expected) {
       missing.add(name(expected));
     }
     if (expected < end) missing.add({}, end - expected);
@@ -124,10 +125,10 @@ Missing missing_numbers(const std::set<int64_t>& present, int64_t last,
   return missing;
 }
 
-std::string describe_missing(const std::vector<Input>& inputs) {
+std::string describe_missing(const std::vector<OpenInput>& inputs) {
   std::set<int64_t> present;
   std::set<int64_t> shard_counts;
-  for (const Input& input : inputs) {
+  for (const OpenInput& input : inputs) {
     for (const DocumentRecord& document : input.head.documents) present.insert(document.index);
     const std::optional<Shard>& shard = input.head.info.shard;
     shard_counts.insert(shard ? shard->count : 0);
@@ -137,18 +138,19 @@ std::string describe_missing(const std::vector<Input>& inputs) {
     const int64_t count = *shard_counts.begin();
     std::set<int64_t> shards;
     for (const int64_t index : present) shards.insert(index % count);
-    const Missing missing =
+    const MissingNames missing =
         missing_numbers(shards, count, [&](int64_t i) { return fmt::format("{}/{}", i, count); });
-    if (missing.any()) return missing.say("shard");
+    if (missing.any()) return missing.describe("shard");
   }
-  const Missing missing =
+  const MissingNames missing =
       missing_numbers(present, *present.rbegin(), [](int64_t i) { return std::to_string(i); });
-  return missing.any() ? missing.say("document") : std::string();
+  return missing.any() ? missing.describe("document") : std::string();
 }
 
-bool everywhere(const std::vector<Input>& inputs, const std::string& name) {
-  return std::all_of(inputs.begin(), inputs.end(),
-                     [&](const Input& input) { return input.head.info.kept.contains(name); });
+bool everywhere(const std::vector<OpenInput>& inputs, const std::string& name) {
+  return std::all_of(inputs.begin(), inputs.end(), [&](const OpenInput& input) {
+    return input.head.info.accumulators.contains(name);
+  });
 }
 
 }  // namespace
@@ -160,20 +162,23 @@ void join_capture(CaptureMoments& whole, CaptureMoments part) {
   }
   // What one side lacks, or has in another version, the sum lacks too.
   const auto differs = [&](const std::string& name) {
-    const auto mine = whole.info.kept.find(name), other = part.info.kept.find(name);
-    const bool known = mine != whole.info.kept.end() && other != part.info.kept.end();
+    const auto mine = whole.info.accumulators.find(name), other = part.info.accumulators.find(name);
+    const bool known =
+        mine != whole.info.accumulators.end() && other != part.info.accumulators.end();
     return known && mine->second != other->second;
   };
-  std::erase_if(whole.accumulated, [&](Accumulated& kept) {
-    const auto same = [&](const Accumulated& one) { return one.accumulator == kept.accumulator; };
+  std::erase_if(whole.accumulated, [&](AccumulatedFields& kept) {
+    const auto same = [&](const AccumulatedFields& one) {
+      return one.accumulator == kept.accumulator;
+    };
     const auto found = std::find_if(part.accumulated.begin(), part.accumulated.end(), same);
     if (found == part.accumulated.end() || differs(kept.accumulator->name())) return true;
     join_kept(kept, whole.counts, *found, part.counts);
     return false;
   });
   std::erase_if(part.document_values, [&](const DocumentValues& one) { return differs(one.name); });
-  std::erase_if(whole.info.kept, [&](const auto& kept) {
-    return !part.info.kept.contains(kept.first) || differs(kept.first);
+  std::erase_if(whole.info.accumulators, [&](const auto& kept) {
+    return !part.info.accumulators.contains(kept.first) || differs(kept.first);
   });
   whole.counts.add(part.counts);
   join_documents(whole, part);
@@ -194,9 +199,9 @@ void add_kept(CaptureMoments& whole, CaptureMoments part, const std::set<std::st
     throw InputError("captures of {} and {} documents, in {} and {} blocks, are not of the same",
                      whole.documents.size(), part.documents.size(), whole.blocks(), part.blocks());
   }
-  std::map<const Accumulator*, Accumulated> kept;
+  std::map<const Accumulator*, AccumulatedFields> kept;
   for (CaptureMoments* one : {&whole, &part}) {
-    for (Accumulated& fields : one->accumulated) {
+    for (AccumulatedFields& fields : one->accumulated) {
       const bool named = names.contains(fields.accumulator->name());
       if (named == (one == &part)) kept[fields.accumulator] = std::move(fields);
     }
@@ -212,9 +217,9 @@ void add_kept(CaptureMoments& whole, CaptureMoments part, const std::set<std::st
     whole.document_values.push_back(std::move(values));
   }
   for (const std::string& name : names) {
-    whole.info.kept.erase(name);
-    const auto found = part.info.kept.find(name);
-    if (found != part.info.kept.end()) whole.info.kept.insert(*found);
+    whole.info.accumulators.erase(name);
+    const auto found = part.info.accumulators.find(name);
+    if (found != part.info.accumulators.end()) whole.info.accumulators.insert(*found);
   }
   if (!part.info.head_weights.empty()) whole.info.head_weights = part.info.head_weights;
   whole.info.seconds += part.info.seconds;
@@ -222,7 +227,7 @@ void add_kept(CaptureMoments& whole, CaptureMoments part, const std::set<std::st
 
 CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string& missing) {
   if (sources.empty()) throw UsageError("[merge_moments] nothing to merge");
-  std::vector<Input> inputs;
+  std::vector<OpenInput> inputs;
   for (const MergeInput& source : sources) {
     inputs.push_back({source, read_moments_head(source.file)});
     if (source.names) inputs.back().head.info.names() = *source.names;
@@ -231,12 +236,12 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
   }
   check_documents(inputs);
   missing = describe_missing(inputs);
-  const auto lowest = [](const Input& input) {
+  const auto lowest = [](const OpenInput& input) {
     return input.head.documents.empty() ? INT64_MAX : input.head.documents.front().index;
   };
   std::stable_sort(inputs.begin(), inputs.end(),
-                   [&](const Input& a, const Input& b) { return lowest(a) < lowest(b); });
-  const auto read = [](const Input& input) {
+                   [&](const OpenInput& a, const OpenInput& b) { return lowest(a) < lowest(b); });
+  const auto read = [](const OpenInput& input) {
     return input.head.info.values_alone() ? input.head : read_moments(input.source.file);
   };
   CaptureMoments merged = read(inputs.front());
@@ -245,16 +250,17 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
     throw_if_interrupted();
     join_capture(merged, read(inputs[i]));
   }
-  for (const Input& input : inputs) {
-    for (const auto& [name, record] : input.head.info.kept) {
-      if (merged.info.kept.contains(name)) continue;
+  for (const OpenInput& input : inputs) {
+    for (const auto& [name, record] : input.head.info.accumulators) {
+      if (merged.info.accumulators.contains(name)) continue;
       log::warning("{}: has {}, which another input lacks{}; the merged capture is without it",
                    input.source.name, name,
                    everywhere(inputs, name) ? " of the same numerics" : "");
     }
   }
   merged.info.shard.reset();
-  if (merged.info.corpus == merged.info.whole) merged.info.whole.clear();  // nothing is missing
+  if (merged.info.corpus == merged.info.full_corpus_digest)
+    merged.info.full_corpus_digest.clear();  // nothing is missing
   return merged;
 }
 

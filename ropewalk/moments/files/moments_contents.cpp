@@ -18,7 +18,7 @@ std::string_view bytes_of(const at::Tensor& tensor) {
 }
 
 // The tensors of a file, each held in memory or produced when it is written.
-class Bundle {
+class TensorBundle {
  public:
   void add(const std::string& name, at::ScalarType type, std::vector<int64_t> shape,
            std::function<void(const ByteSink&)> produce) {
@@ -41,7 +41,7 @@ class Bundle {
 
 // Writes one tensor piece by piece, so that only one piece is in memory at a time; `check` is
 // called with each piece and the index of its first stream.
-void add_pieces(Bundle& bundle, const std::string& name, at::ScalarType type,
+void add_pieces(TensorBundle& bundle, const std::string& name, at::ScalarType type,
                 std::vector<int64_t> shape, const std::vector<MomentsPiece>& pieces,
                 std::function<at::Tensor(const MomentsPiece&)> take,
                 std::function<void(const at::Tensor&, int64_t)> check) {
@@ -76,16 +76,17 @@ at::ScalarType narrowest_type(const std::vector<MomentsPiece>& pieces,
 }
 
 // The fields of one kind of one accumulator.
-void add_fields(Bundle& bundle, const MomentsContents& contents, size_t place, StreamKind kind) {
-  const Accumulator& accumulator = *contents.pieces.front().kept[place].accumulator;
+void add_fields(TensorBundle& bundle, const MomentsContents& contents, size_t accumulator_index,
+                StreamKind kind) {
+  const Accumulator& accumulator = *contents.pieces.front().kept[accumulator_index].accumulator;
   const std::vector<KeptField> fields = accumulator.fields(contents.shape);
   const std::vector<StreamId>& ids = kind == StreamKind::query ? contents.queries : contents.keys;
   const auto streams = static_cast<int64_t>(ids.size());
   // Joining the blocks takes longer than writing them, so the totals, which are small in
   // comparison, are kept.
   const auto totals = std::make_shared<std::map<const MomentsPiece*, std::vector<at::Tensor>>>();
-  const auto total = [&contents, totals, place](const MomentsPiece& piece) {
-    const Accumulated& kept = piece.kept[place];
+  const auto total = [&contents, totals, accumulator_index](const MomentsPiece& piece) {
+    const AccumulatedFields& kept = piece.kept[accumulator_index];
     if (!kept.total.empty()) return kept.total;
     auto [found, added] = totals->try_emplace(&piece);
     if (added) found->second = total_of(*kept.accumulator, kept.blocks, contents.counts);
@@ -108,7 +109,10 @@ void add_fields(Bundle& bundle, const MomentsContents& contents, size_t place, S
         add_pieces(
             bundle, name, field.exact ? at::kDouble : at::kFloat,
             {streams, contents.counts.blocks(), field.width}, contents.pieces,
-            [place, i](const MomentsPiece& piece) { return piece.kept[place].blocks[i]; }, check);
+            [accumulator_index, i](const MomentsPiece& piece) {
+              return piece.kept[accumulator_index].blocks[i];
+            },
+            check);
       } else {
         add_pieces(bundle, name,
                    field.compact ? narrowest_type(contents.pieces, taken) : at::kDouble,
@@ -118,7 +122,7 @@ void add_fields(Bundle& bundle, const MomentsContents& contents, size_t place, S
   }
 }
 
-void add_ids(Bundle& bundle, const std::string& kind, const std::vector<StreamId>& ids) {
+void add_ids(TensorBundle& bundle, const std::string& kind, const std::vector<StreamId>& ids) {
   std::vector<int64_t> layers;
   std::vector<int64_t> heads;
   for (const StreamId& id : ids) {
@@ -130,7 +134,8 @@ void add_ids(Bundle& bundle, const std::string& kind, const std::vector<StreamId
 }
 
 // [streams, blocks] of each stream's own counts.
-void add_counts(Bundle& bundle, const std::string& kind, const std::vector<BlockCounts>& counts) {
+void add_counts(TensorBundle& bundle, const std::string& kind,
+                const std::vector<BlockCounts>& counts) {
   if (counts.empty()) return;
   const std::vector<int64_t> shape{static_cast<int64_t>(counts.size()), counts.front().blocks()};
   const auto add = [&](const char* name, const auto BlockCounts::*field) {
@@ -171,7 +176,7 @@ void require_finite(const at::Tensor& numbers, const std::string& name, const Ca
 }
 
 void write_contents(const std::filesystem::path& path, const MomentsContents& contents) {
-  Bundle bundle;
+  TensorBundle bundle;
   std::vector<int64_t> index;
   std::vector<int64_t> digest;
   std::vector<int64_t> prefix;
@@ -200,8 +205,9 @@ void write_contents(const std::filesystem::path& path, const MomentsContents& co
     const bool query = kind == StreamKind::query;
     add_ids(bundle, kind_name(kind), query ? contents.queries : contents.keys);
     add_counts(bundle, kind_name(kind), query ? contents.query_counts : contents.key_counts);
-    for (size_t place = 0; place < contents.pieces.front().kept.size(); ++place) {
-      add_fields(bundle, contents, place, kind);
+    for (size_t accumulator_index = 0; accumulator_index < contents.pieces.front().kept.size();
+         ++accumulator_index) {
+      add_fields(bundle, contents, accumulator_index, kind);
     }
   }
   write_safetensors(path, bundle.entries(), {{kMomentsInfoKey, stored_info(contents.info).dump()}});

@@ -11,8 +11,8 @@ namespace ropewalk {
 // What accumulators kept of consecutive layers: one layer of a running capture, or everything that
 // was merged.
 struct MomentsPiece {
-  const std::vector<Accumulated>& kept;  // without totals: the blocks joined
-  std::function<void()> release;         // called when its numbers are not needed for now
+  const std::vector<AccumulatedFields>& kept;  // without totals: the blocks joined
+  std::function<void()> release;               // called when its numbers are not needed for now
 };
 
 // The contents of a moments file.

@@ -15,8 +15,8 @@ void append_ids(std::vector<StreamId>& ids, int64_t layer, const std::vector<int
   for (const int64_t head : heads) ids.push_back({layer, head});
 }
 
-std::vector<Accumulated> kept_in(const MomentsCollector::Layer& layer) {
-  std::vector<Accumulated> kept;
+std::vector<AccumulatedFields> kept_in(const MomentsCollector::Layer& layer) {
+  std::vector<AccumulatedFields> kept;
   for (size_t i = 0; i < layer.fields.size(); ++i) {
     if (!layer.fields[i].empty()) kept.push_back({accumulators()[i], {}, layer.fields[i]});
   }
@@ -34,7 +34,7 @@ CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
   append_ids(moments.queries, layer, streams.q_heads);
   append_ids(moments.keys, layer, streams.kv_heads);
   moments.accumulated = kept_in(gathered);
-  for (Accumulated& one : moments.accumulated) {
+  for (AccumulatedFields& one : moments.accumulated) {
     one.total = total_of(*one.accumulator, one.blocks, gathered.counts);
   }
   return moments;
@@ -47,7 +47,7 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
   MomentsContents contents{info, documents, counts, {}, {}, collector.shape(), {}, {}, {}, values};
   contents.shape.documents =
       std::min(contents.shape.documents, shape_of(info, documents, 0).documents);
-  std::map<int64_t, std::vector<Accumulated>> kept;
+  std::map<int64_t, std::vector<AccumulatedFields>> kept;
   for (const auto& [number, layer] : collector.layers()) {
     if (layer.counts != counts) {
       throw std::logic_error(fmt::format("layer {} has read {} documents, the first one {}", number,
@@ -63,10 +63,10 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
   write_contents(path, contents);
 }
 
-CaptureMoments as_stored(CaptureMoments moments) {
+CaptureMoments rounded_to_file(CaptureMoments moments) {
   const CaptureShape shape =
       shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
-  for (Accumulated& kept : moments.accumulated) {
+  for (AccumulatedFields& kept : moments.accumulated) {
     const std::vector<KeptField> fields = kept.accumulator->fields(shape);
     for (size_t i = 0; i < kept.blocks.size(); ++i) {
       kept.total[i] = kept.total[i].narrow(1, 0, fields[i].width);
@@ -84,15 +84,15 @@ CaptureMoments as_stored(CaptureMoments moments) {
   return moments;
 }
 
-CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& info,
-                         const std::vector<DocumentRecord>& documents,
-                         const std::vector<DocumentValues>& values) {
+CaptureMoments rounded_to_file(const MomentsCollector& collector, const CaptureInfo& info,
+                               const std::vector<DocumentRecord>& documents,
+                               const std::vector<DocumentValues>& values) {
   std::vector<CaptureMoments> layers;
   for (const auto& [number, layer] : collector.layers()) {
     throw_if_interrupted();
     CaptureMoments one = layer_moments(collector, number, layer, info);
     one.documents = documents;
-    layers.push_back(as_stored(std::move(one)));
+    layers.push_back(rounded_to_file(std::move(one)));
   }
   CaptureMoments all = join_layers(std::move(layers));
   all.document_values = values;

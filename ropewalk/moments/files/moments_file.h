@@ -23,10 +23,10 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
 void write_moments(const std::filesystem::path& path, const CaptureMoments& moments);
 // Returns the moments as a reader of such a file gets them: with rounded blocks, and without room
 // for documents that were not read. Throws where write_moments() does.
-CaptureMoments as_stored(CaptureMoments moments);
-CaptureMoments as_stored(const MomentsCollector& collector, const CaptureInfo& info,
-                         const std::vector<DocumentRecord>& documents,
-                         const std::vector<DocumentValues>& values = {});
+CaptureMoments rounded_to_file(CaptureMoments moments);
+CaptureMoments rounded_to_file(const MomentsCollector& collector, const CaptureInfo& info,
+                               const std::vector<DocumentRecord>& documents,
+                               const std::vector<DocumentValues>& values = {});
 
 // Readers check everything and throw InputError naming the file and the tensor or key. Accumulators
 // that did not exist when the file was written are missing. A file without blocks still has its

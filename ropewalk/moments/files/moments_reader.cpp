@@ -13,9 +13,9 @@ namespace ropewalk {
 namespace {
 
 // Reads tensors of known shape from a checked file.
-class Unbundle {
+class TensorReader {
  public:
-  explicit Unbundle(const SafetensorsFile& file) : file_(file) {}
+  explicit TensorReader(const SafetensorsFile& file) : file_(file) {}
 
   bool has(const std::string& name) const { return file_.tensors().contains(name); }
   std::vector<int64_t> shape(const std::string& name) const { return find(name).shape; }
@@ -76,7 +76,7 @@ class Unbundle {
   const SafetensorsFile& file_;
 };
 
-std::vector<StreamId> read_ids(const Unbundle& file, const std::string& path,
+std::vector<StreamId> read_ids(const TensorReader& file, const std::string& path,
                                const std::string& kind) {
   const std::vector<int64_t> shape = file.shape(kind + ".layer");
   if (shape.size() != 1 || shape[0] < 1) {
@@ -96,7 +96,7 @@ std::vector<StreamId> read_ids(const Unbundle& file, const std::string& path,
 }
 
 // Every file has the second moments, whose means tell the width of vectors.
-int64_t read_head_dim(const Unbundle& file, const std::string& path) {
+int64_t read_head_dim(const TensorReader& file, const std::string& path) {
   constexpr int64_t kMaxHeadDim = 1 << 14;
   const std::vector<int64_t> shape = file.shape("query.mean");
   if (shape.size() != 2 || shape[1] < 1 || shape[1] > kMaxHeadDim) {
@@ -106,9 +106,10 @@ int64_t read_head_dim(const Unbundle& file, const std::string& path) {
   return shape[1];
 }
 
-Accumulated read_fields(const Unbundle& file, const CaptureMoments& moments,
-                        const Accumulator& accumulator, const CaptureShape& shape, Blocks blocks) {
-  Accumulated kept{&accumulator, {}, {}};
+AccumulatedFields read_fields(const TensorReader& file, const CaptureMoments& moments,
+                              const Accumulator& accumulator, const CaptureShape& shape,
+                              Blocks blocks) {
+  AccumulatedFields kept{&accumulator, {}, {}};
   const std::vector<KeptField> fields = accumulator.fields(shape);
   const bool has_blocks = blocks == Blocks::needed ||
                           std::all_of(fields.begin(), fields.end(), [&](const KeptField& field) {
@@ -141,7 +142,7 @@ void check_counts(const BlockCounts& counts, const std::string& path, const std:
 }
 
 // Each stream's own counts, for sampled vectors.
-std::vector<BlockCounts> read_stream_counts(const Unbundle& file, const std::string& path,
+std::vector<BlockCounts> read_stream_counts(const TensorReader& file, const std::string& path,
                                             const std::string& kind, size_t streams,
                                             int64_t blocks) {
   if (!file.has("query.block_tokens")) return {};
@@ -164,7 +165,7 @@ std::vector<BlockCounts> read_stream_counts(const Unbundle& file, const std::str
   return all;
 }
 
-BlockCounts read_counts(const Unbundle& file, const std::string& path) {
+BlockCounts read_counts(const TensorReader& file, const std::string& path) {
   const std::vector<int64_t> shape = file.shape("block.tokens");
   if (shape.size() != 1 || shape[0] < 1)
     throw InputError("{}: tensor 'block.tokens' is not a list", path);
@@ -178,7 +179,7 @@ BlockCounts read_counts(const Unbundle& file, const std::string& path) {
 }
 
 // All values per document, except those that identify documents.
-std::vector<DocumentValues> read_values(const SafetensorsFile& file, const Unbundle& tensors,
+std::vector<DocumentValues> read_values(const SafetensorsFile& file, const TensorReader& tensors,
                                         int64_t documents) {
   const std::string prefix = document_name("");
   const std::set<std::string> known{"index", "digest", "prefix_digest", "tokens"};
@@ -198,7 +199,7 @@ std::vector<DocumentValues> read_values(const SafetensorsFile& file, const Unbun
   return values;
 }
 
-CaptureMoments read_head(const SafetensorsFile& file, const Unbundle& tensors) {
+CaptureMoments read_head(const SafetensorsFile& file, const TensorReader& tensors) {
   const std::string name = file.path().string();
   const auto info = file.metadata().find(kMomentsInfoKey);
   if (info == file.metadata().end()) {
@@ -232,13 +233,13 @@ CaptureMoments read_head(const SafetensorsFile& file, const Unbundle& tensors) {
 
 CaptureMoments read_moments_head(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
-  return read_head(file, Unbundle(file));
+  return read_head(file, TensorReader(file));
 }
 
 CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks, Tokens tokens) {
   const std::string name = path.string();
   const SafetensorsFile file(path);
-  const Unbundle tensors(file);
+  const TensorReader tensors(file);
   CaptureMoments moments = read_head(file, tensors);
   if (moments.info.values_alone()) {
     throw InputError(

@@ -165,7 +165,7 @@ std::optional<StateInfo> read_state_info(const std::filesystem::path& path) {
     StateInfo info{parse_json(identity, path.string()), count,
                    std::strtod(seconds.c_str(), nullptr)};
     if (!info.identity.is_object()) return std::nullopt;
-    info.identity = as_written_now(std::move(info.identity));
+    info.identity = upgraded_identity(std::move(info.identity));
     info.digests.resize(static_cast<size_t>(count));
     std::memcpy(info.digests.data(), bytes_of(file, kDigests, count * kNumber),
                 info.digests.size() * sizeof(uint64_t));
@@ -184,7 +184,7 @@ int64_t restore_state(const std::filesystem::path& path, MomentsCollector& colle
     const SafetensorsFile file(path);
     const std::string saved = metadata_of(file, kIdentity);
     const bool ours =
-        !saved.empty() && as_written_now(parse_json(saved, path.string())) == identity;
+        !saved.empty() && upgraded_identity(parse_json(saved, path.string())) == identity;
     const int64_t read = ours ? restore(file, collector, documents) : 0;
     if (values != nullptr && read > 0) *values = values_in(file, read);
     if (read == 0) log::info("{}: belongs to other settings; starting over", path.string());

@@ -55,7 +55,7 @@ void SharedMoments::require_unbroken() const {
   throw UsageError("these moments hold part of a batch that failed; begin new ones ({})", broken_);
 }
 
-void SharedMoments::require_whole() const {
+void SharedMoments::require_complete() const {
   const std::lock_guard lock(mutex_);
   require_unbroken();
 }

@@ -42,7 +42,7 @@ class SharedMoments {
   int64_t next_document() const;
 
   // Throws the UsageError that the class comment describes.
-  void require_whole() const;
+  void require_complete() const;
   // Sets the most tokens per document, where that became known later.
   void set_context(int64_t context);
   // As in TensorCapture, for moments whose blocks are batches. Numbers on a GPU are copied to the

@@ -183,7 +183,7 @@ void TensorCapture::add_as_one(int64_t layer, std::span<const int64_t> documents
                      positions->sizes().vec(), tokens);
   }
   require_new(layer, documents);
-  Placed& at = placed(tokens, positions);
+  DocumentPositions& at = positions_of(tokens, positions);
   documents_[layer].insert(documents.begin(), documents.end());
   const c10::NoGradGuard no_autograd;
   const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
@@ -226,8 +226,8 @@ void TensorCapture::require_new(int64_t layer, std::span<const int64_t> document
   }
 }
 
-TensorCapture::Placed& TensorCapture::placed(int64_t tokens,
-                                             const std::optional<at::Tensor>& given) {
+TensorCapture::DocumentPositions& TensorCapture::positions_of(
+    int64_t tokens, const std::optional<at::Tensor>& given) {
   const at::Tensor wanted = given ? given->to(at::kCPU).to(at::kLong) : at::arange(tokens);
   // documents of this batch first
   for (auto known = latest_.rbegin(); known != latest_.rend(); ++known) {
@@ -247,11 +247,11 @@ TensorCapture::Placed& TensorCapture::placed(int64_t tokens,
 
 // RoPE multiplies a pair, as a complex number, by cos + i sin, whose length is the attention
 // factor; this divides by it.
-const RopeTable& TensorCapture::table_back(Placed& placed, int rope, int64_t turned,
+const RopeTable& TensorCapture::table_back(DocumentPositions& document, int rope, int64_t turned,
                                            const at::Device& device) const {
-  const auto found = placed.back.find({rope, turned});
-  if (found != placed.back.end() && found->second.cos.device() == device) return found->second;
-  const at::Tensor& positions = placed.positions.tensor();
+  const auto found = document.back.find({rope, turned});
+  if (found != document.back.end() && found->second.cos.device() == device) return found->second;
+  const at::Tensor& positions = document.positions.tensor();
   const auto own = positions.max().item<int64_t>() + 1;
   const RopeTable all =
       make_rope_table(config_.ropes[static_cast<size_t>(rope)], std::max(own, turned), at::kCPU);
@@ -259,7 +259,7 @@ const RopeTable& TensorCapture::table_back(Placed& placed, int rope, int64_t tur
   const at::Tensor sin = all.sin.index_select(0, positions);
   const at::Tensor squared = cos.square() + sin.square();
   RopeTable back{(cos / squared).to(device), (-sin / squared).to(device)};
-  return placed.back.insert_or_assign({rope, turned}, std::move(back)).first->second;
+  return document.back.insert_or_assign({rope, turned}, std::move(back)).first->second;
 }
 
 CaptureMoments TensorCapture::layer(int64_t number) {
@@ -269,7 +269,7 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   Json described = describe_config(config_);
   if (!turns_) described.erase("rope");  // it is unknown how vectors were turned
   info.config = std::move(described);
-  info.kept = kept_records(collector_.shape());
+  info.accumulators = kept_records(collector_.shape());
   info.context = context_;
   info.point = kPostRope;
   info.blocks = collector_.blocks();

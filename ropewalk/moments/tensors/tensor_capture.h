@@ -89,16 +89,16 @@ class TensorCapture {
  private:
   // The positions of a document, and the tables that turn its vectors back, by RoPE of the model,
   // made on demand.
-  struct Placed {
-    explicit Placed(const at::Tensor& given) : positions(given) {}
+  struct DocumentPositions {
+    explicit DocumentPositions(const at::Tensor& given) : positions(given) {}
     Positions positions;
     // By RoPE and the number of tokens that it is chosen for.
     std::map<std::pair<int, int64_t>, RopeTable> back;
   };
   void add_as_one(int64_t layer, std::span<const int64_t> documents, const at::Tensor& q,
                   const at::Tensor& k, const std::optional<at::Tensor>& positions, int64_t turned);
-  Placed& placed(int64_t tokens, const std::optional<at::Tensor>& given);
-  const RopeTable& table_back(Placed& placed, int rope, int64_t turned,
+  DocumentPositions& positions_of(int64_t tokens, const std::optional<at::Tensor>& given);
+  const RopeTable& table_back(DocumentPositions& document, int rope, int64_t turned,
                               const at::Device& device) const;
 
   bool turns_;  // it is known how vectors were turned
@@ -106,7 +106,7 @@ class TensorCapture {
   int64_t context_;
   MomentsCollector collector_;
   std::map<int64_t, std::set<int64_t>> documents_;  // by layer
-  std::list<Placed> latest_;  // shared by the other layers, together with the tables
+  std::list<DocumentPositions> latest_;  // shared by the other layers, together with the tables
 };
 
 }  // namespace ropewalk

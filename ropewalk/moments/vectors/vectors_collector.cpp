@@ -29,13 +29,14 @@ std::vector<Tap> VectorsCollector::taps(int64_t layer) const {
   return {{kPostRope, "q"}, {kPostRope, "k"}};
 }
 
-void VectorsCollector::on_vectors(const Taken& taken) {
+void VectorsCollector::on_vectors(const TappedVectors& taken) {
   const LayerHeads& heads = layers_.at(taken.layer);
   collect_kind(taken, StreamKind::query, heads);
   collect_kind(taken, StreamKind::key, heads);
 }
 
-void VectorsCollector::collect_kind(const Taken& taken, StreamKind kind, const LayerHeads& heads) {
+void VectorsCollector::collect_kind(const TappedVectors& taken, StreamKind kind,
+                                    const LayerHeads& heads) {
   const bool queries = kind == StreamKind::query;
   const at::Tensor& vectors = taken[queries ? "q" : "k"];  // [heads, T, d_head]
   const auto layer = static_cast<int32_t>(taken.layer);
@@ -43,7 +44,7 @@ void VectorsCollector::collect_kind(const Taken& taken, StreamKind kind, const L
   SampledTokens tokens = sampler_.sample(document.example_id, layer, kind, vectors.size(1));
   if (tokens.positions.empty()) return;
   const bool every = static_cast<int64_t>(tokens.positions.size()) == vectors.size(1);
-  const at::Tensor places =
+  const at::Tensor indexes =
       at::from_blob(tokens.positions.data(), {static_cast<int64_t>(tokens.positions.size())},
                     at::TensorOptions().dtype(at::kInt))
           .to(vectors.device(), at::kInt, /*non_blocking=*/false, /*copy=*/true);
@@ -51,7 +52,7 @@ void VectorsCollector::collect_kind(const Taken& taken, StreamKind kind, const L
   for (int32_t& token : tokens.positions) token = static_cast<int32_t>(positions[token]);
   for (const int32_t head : queries ? heads.q_heads : heads.kv_heads) {
     at::Tensor rows = vectors.select(0, head);
-    if (!every) rows = rows.index_select(0, places);
+    if (!every) rows = rows.index_select(0, indexes);
     rows = rows.to(at::kCPU, at::kFloat).contiguous();
     if (!rows.isfinite().all().item<bool>()) {
       throw InputError(

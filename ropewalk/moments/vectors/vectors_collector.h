@@ -19,7 +19,7 @@ class VectorsCollector : public Observer {
                    const TokenSampler& sampler, VectorsWriter& writer);
 
   std::vector<Tap> taps(int64_t layer) const override;
-  void on_vectors(const Taken& taken) override;
+  void on_vectors(const TappedVectors& taken) override;
 
  private:
   struct LayerHeads {
@@ -27,7 +27,7 @@ class VectorsCollector : public Observer {
     std::vector<int32_t> kv_heads;
     std::optional<int32_t> window;
   };
-  void collect_kind(const Taken& taken, StreamKind kind, const LayerHeads& heads);
+  void collect_kind(const TappedVectors& taken, StreamKind kind, const LayerHeads& heads);
 
   const TokenSampler& sampler_;
   VectorsWriter& writer_;

@@ -166,7 +166,7 @@ class VectorsWriter::Stream {
   }
 
  private:
-  struct Waiting {
+  struct UnwrittenRows {
     std::vector<int32_t> positions, buckets, example_ids;
     std::vector<std::optional<int32_t>> windows;
     std::vector<float> vectors;  // [waiting_rows, head_dim]
@@ -193,7 +193,7 @@ class VectorsWriter::Stream {
   std::filesystem::path path_;
   std::shared_ptr<AppendFile> file_;
   std::unique_ptr<parquet::ParquetFileWriter> writer_;
-  Waiting waiting_;
+  UnwrittenRows waiting_;
 };
 
 VectorsWriter::VectorsWriter(std::filesystem::path folder, int64_t head_dim, int64_t memory)

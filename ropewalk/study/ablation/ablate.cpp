@@ -27,9 +27,9 @@ constexpr const char* kDescription = "ablate.json";
 constexpr const char* kFinished = "edits";
 
 // What is asked for, opened and checked.
-class Opened {
+class AblateInputs {
  public:
-  explicit Opened(const AblateOptions& options)
+  explicit AblateInputs(const AblateOptions& options)
       : options_(options), source_(moments_path(options.capture).string()) {
     for (const std::string& set : options.sets) sets_.push_back(parse_set_name(set));
     if (sets_.empty()) {
@@ -61,7 +61,7 @@ class Opened {
   }
 
   void read_documents() {
-    CorpusPlace corpus = options_.corpus;
+    CorpusSource corpus = options_.corpus;
     if (capture_.info.source) {
       if (corpus.fields.field.empty()) corpus.fields.field = capture_.info.source->field;
       if (corpus.fields.id.empty()) corpus.fields.id = capture_.info.source->id;
@@ -73,7 +73,7 @@ class Opened {
     wanted.chunk = options_.chunk;
     wanted.blocks = std::max<int64_t>(capture_.info.blocks, 1);
     std::optional<Dataset> dataset;
-    documents_ = read_placed_documents(corpus, tokenizer(), wanted, dataset);
+    documents_ = read_source_documents(corpus, tokenizer(), wanted, dataset);
     const std::string title = dataset ? dataset->title() : corpus.path.string();
     const std::string& theirs = capture_.info.tokenizer;
     if (!theirs.empty() && !documents_.tokenizer_digest.empty() &&
@@ -115,7 +115,7 @@ void require_own_folder(const fs::path& out, const Json& identity) {
     if (!holds_lock_alone(out)) refuse_used_folder(out);
     return;
   }
-  const Json known = read_if_there(out / kDescription);
+  const Json known = read_json_or_null(out / kDescription);
   const Json theirs = known.is_object() ? known.value("identity", Json()) : Json();
   if (theirs == identity) return;
   throw UsageError("--out {}: holds edits of something else ({}); name another folder",
@@ -140,7 +140,7 @@ std::string result_text(const Ablation& ablation) {
     if (std::isnan(value)) return std::string("-");
     return fmt::format("{:+.4f}{}", value, format_error(error, 4));
   };
-  for (const Ablation::Case& one : ablation.cases) {
+  for (const Ablation::EditedSet& one : ablation.cases) {
     const EditEffect& effect = one.effects.front();
     text += fmt::format("{:<32}  {:<14}  {:>16}  {:>16}  {:>6}  {}\n",
                         ablation.sets[one.set].chosen.name.text, one.edit.text,
@@ -158,7 +158,7 @@ std::string result_text(const Ablation& ablation) {
 
 std::vector<fs::path> write_ablations(const std::vector<Ablation>& checkpoints, const fs::path& out,
                                       const std::vector<std::string>& formats) {
-  const Unhurried unhurried;
+  const UninterruptedScope unhurried;
   std::vector<FileText> tables{{out / kAblateTable, format_ablate_table(checkpoints)},
                                {out / kAblatePositions, format_ablate_positions(checkpoints)},
                                {out / kAblateDocuments, format_ablate_documents(checkpoints)},
@@ -182,7 +182,7 @@ std::vector<fs::path> write_ablations(const std::vector<Ablation>& checkpoints, 
 }
 
 std::string ablate(const AblateOptions& options) {
-  Opened opened(options);
+  AblateInputs opened(options);
   const Json identity = opened.identity();
   require_own_folder(options.out, identity);
   const FolderLock lock(options.out);
@@ -195,7 +195,7 @@ std::string ablate(const AblateOptions& options) {
 }
 
 std::string describe_ablate(const AblateOptions& options) {
-  Opened opened(options);
+  AblateInputs opened(options);
   require_own_folder(options.out, opened.identity());
   return opened.job().describe();
 }

@@ -7,14 +7,14 @@
 
 #include "ropewalk/study/ablation/ablation_job.h"
 #include "ropewalk/study/ablation/captured_model.h"
-#include "ropewalk/study/source/corpus_place.h"
+#include "ropewalk/study/source/corpus_source.h"
 
 namespace ropewalk {
 
 struct AblateOptions {
   std::filesystem::path capture;
   CapturedModelOptions model;
-  CorpusPlace corpus;                              // fields that it does not name are the capture's
+  CorpusSource corpus;                             // fields that it does not name are the capture's
   std::optional<std::filesystem::path> tokenizer;  // default: the capture's
   bool chunk = false;                              // cut texts into documents
   std::optional<int64_t> documents;                // default: all that are long enough

@@ -93,7 +93,7 @@ AblationJob::AblationJob(AblationInput input)
 bool AblationJob::measures_removal() const { return input_.documents.documents.size() > 1; }
 
 void AblationJob::choose_sets() {
-  const CheckpointAnalysis analysis = analyze_capture(input_.capture, kComponents, input_.source);
+  const CheckpointTable analysis = analyze_capture(input_.capture, kComponents, input_.source);
   const std::vector<QueryHead> heads = heads_of(analysis);
   for (const SetName& name : input_.sets) {
     Ablation::Set set;
@@ -126,7 +126,7 @@ void AblationJob::choose_sets() {
 
 size_t AblationJob::task_of(const EditName& edit, const HeadSet& heads) {
   const auto [found, added] =
-      task_places_.try_emplace({edit.text, list_heads(heads)}, tasks_.size());
+      task_indexes_.try_emplace({edit.text, list_heads(heads)}, tasks_.size());
   if (added) {
     Edit made = edit_source_.make(edit, heads, input_.model.context);
     EditKey key{edit.text, heads, edit_digest(made)};
@@ -203,7 +203,7 @@ Ablation AblationJob::run() {
   made.unedited = *finished_.find(kUnedited);
   made.sets = sets_;
   for (const Row& row : rows_) {
-    Ablation::Case one{row.set, row.edit, {}, {}};
+    Ablation::EditedSet one{row.set, row.edit, {}, {}};
     one.sums.edited = measured(row.edited);
     if (row.removed) one.sums.removed = measured(*row.removed);
     for (const size_t task : row.controls) one.sums.controls.push_back(measured(task));

@@ -76,7 +76,7 @@ class AblationJob {
   FinishedEdits finished_;
   std::vector<Ablation::Set> sets_;
   std::vector<Task> tasks_;
-  std::map<std::pair<std::string, std::string>, size_t> task_places_;
+  std::map<std::pair<std::string, std::string>, size_t> task_indexes_;
   std::vector<Row> rows_;
 };
 

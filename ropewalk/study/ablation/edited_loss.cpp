@@ -13,7 +13,7 @@ class OutputCollector : public Observer {
  public:
   explicit OutputCollector(HeadOutputs& outputs) : outputs_(outputs) {}
   bool wants_outputs() const override { return true; }
-  void on_outputs(const Outputs& outputs) override {
+  void on_outputs(const TappedOutputs& outputs) override {
     outputs_.add(outputs.document->index, outputs.layer, outputs.rows);
   }
 

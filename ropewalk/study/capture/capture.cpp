@@ -45,9 +45,9 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
   wanted.chunk = options.chunk;
   wanted.blocks = options.blocks;
   std::optional<Dataset> dataset;
-  DocumentSet set = read_placed_documents(options.corpus, find_tokenizer(options), wanted, dataset);
+  DocumentSet set = read_source_documents(options.corpus, find_tokenizer(options), wanted, dataset);
   if (options.shard.count > 1) {
-    set.whole = documents_digest(make_records(set.documents));
+    set.full_corpus_digest = documents_digest(make_records(set.documents));
     set = part_of_documents(set, options.shard.index, options.shard.count);
     if (set.documents.empty()) {
       throw InputError("{}: no document is left for shard {}/{}",
@@ -69,9 +69,9 @@ void refuse_vectors_of_many(const CaptureOptions& options) {
 }
 
 // Moments in memory, and the folder that they go to.
-class Gathered : public MeasuredCapture {
+class MomentsCapture : public MeasuredCapture {
  public:
-  Gathered(const CaptureOptions& options, int64_t held, bool spooled)
+  MomentsCapture(const CaptureOptions& options, int64_t held, bool spooled)
       : state_(options.state), held_(held), in_memory_(!spooled) {
     if (options.model.processes.first() || spooled) folder.emplace(options.out);
   }
@@ -79,7 +79,9 @@ class Gathered : public MeasuredCapture {
   int64_t bytes() const override { return held_; }
   CaptureInfo write() override;
   bool in_memory() const override { return in_memory_; }
-  CaptureMoments moments() const override { return as_stored(*collector, info, records, values); }
+  CaptureMoments moments() const override {
+    return rounded_to_file(*collector, info, records, values);
+  }
 
   std::optional<AtomicFolder> folder;
   std::optional<MomentsCollector> collector;
@@ -93,8 +95,8 @@ class Gathered : public MeasuredCapture {
   bool in_memory_;
 };
 
-CaptureInfo Gathered::write() {
-  const Unhurried unhurried;
+CaptureInfo MomentsCapture::write() {
+  const UninterruptedScope unhurried;
   write_moments(folder->path() / kMomentsName, *collector, info, records, values);
   CaptureInfo written = describe_in(folder->path(), info);
   folder->commit();
@@ -156,7 +158,7 @@ void capture_documents(const CaptureOptions& options, const OpenModel& model,
 std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
                                                  const OpenModel& model,
                                                  const DocumentSet& documents,
-                                                 const Beside& beside) {
+                                                 const PendingWrite& pending) {
   refuse_vectors_of_many(options);
   const Communicator& processes = options.model.processes;
   const ModelConfig& config = model.text.config;
@@ -170,14 +172,14 @@ std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
                                    .label = options.label,
                                    .processes = processes,
                                    .pieces = documents.texts > 0,
-                                   .beside = beside});
+                                   .pending = pending});
 
   CollectorOptions collected = collector_options(options, model, documents.documents);
   const MomentsBytes bytes = moments_bytes(config, model.heads, collected);
   const int64_t held = bytes.held(model.memory);
   const bool spooled = held < bytes.all;
   measurement.reserve(held);
-  auto gathered = std::make_unique<Gathered>(options, held, spooled);
+  auto gathered = std::make_unique<MomentsCapture>(options, held, spooled);
   require_agreement(info.to_json(), processes);  // and the first process's folder is there
   if (spooled) collected.scratch = gathered->folder->path();
   measurement.collect(gathered->collector.emplace(config, model.heads, collected));
@@ -190,7 +192,7 @@ std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
   }
   std::optional<LossCollector> loss;
   if (model.head) measurement.collect(loss.emplace(model.context));
-  if (const std::optional<fs::path> state = own_state(options)) {
+  if (const std::optional<fs::path> state = state_path(options)) {
     measurement.resume(*state, [&] {
       info.weights = weights.digest(model.measured());
       return info.identity();

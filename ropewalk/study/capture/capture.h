@@ -13,7 +13,7 @@
 #include "ropewalk/moments/keep_options.h"
 #include "ropewalk/moments/vectors/token_sampler.h"
 #include "ropewalk/study/capture/document_measurement.h"
-#include "ropewalk/study/source/corpus_place.h"
+#include "ropewalk/study/source/corpus_source.h"
 #include "ropewalk/study/source/open_model.h"
 #include "ropewalk/text/documents.h"
 
@@ -29,7 +29,7 @@ Shard parse_shard(const std::string& text);
 
 struct CaptureOptions {
   ModelOptions model;
-  CorpusPlace corpus;
+  CorpusSource corpus;
   std::filesystem::path out;
   std::optional<std::filesystem::path> tokenizer;  // default: beside the weights
   std::string label;                               // default: the model folder's name
@@ -83,7 +83,7 @@ class MeasuredCapture {
 std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
                                                  const OpenModel& model,
                                                  const DocumentSet& documents,
-                                                 const Beside& beside = {});
+                                                 const PendingWrite& pending = {});
 
 // The part of `capture` that follows opening and reading, for a study whose checkpoints share
 // documents. `out` must not exist.

@@ -58,9 +58,9 @@ void add_foreign(const fs::path& folder, const std::function<bool(const fs::path
 
 }  // namespace
 
-bool is_capture(const fs::path& folder) { return foreign_in(folder).empty(); }
+bool is_capture(const fs::path& folder) { return foreign_files_in(folder).empty(); }
 
-std::vector<fs::path> foreign_in(const fs::path& folder) {
+std::vector<fs::path> foreign_files_in(const fs::path& folder) {
   if (!is_folder(folder)) return {folder};
   std::vector<fs::path> foreign;
   bool any = false;

@@ -11,7 +11,7 @@ bool is_capture(const std::filesystem::path& folder);
 
 // What makes a folder no capture: files in it that are not a capture's, or the folder itself where
 // none is.
-std::vector<std::filesystem::path> foreign_in(const std::filesystem::path& folder);
+std::vector<std::filesystem::path> foreign_files_in(const std::filesystem::path& folder);
 
 // Throws InputError where a folder holds anything else, SystemError where it cannot be removed;
 // then it keeps its name.

@@ -6,7 +6,7 @@
 namespace ropewalk {
 namespace fs = std::filesystem;
 
-void require_there(const fs::path& path) {
+void require_exists(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error)) {
     throw SystemError("{}: cannot open: {}", path.string(),
@@ -32,7 +32,7 @@ void refuse_results(const fs::path& folder) {
 }
 
 fs::path moments_path(const fs::path& capture) {
-  require_there(capture);
+  require_exists(capture);
   std::error_code ignored;
   if (fs::is_regular_file(capture, ignored)) return capture;
   refuse_results(capture);

@@ -12,7 +12,7 @@ std::filesystem::path moments_path(const std::filesystem::path& capture);
 
 // The parts of that for a folder that may hold vectors alone: it is there; and it is not a folder
 // that `run` wrote, which is taken for a capture at times.
-void require_there(const std::filesystem::path& path);
+void require_exists(const std::filesystem::path& path);
 void refuse_results(const std::filesystem::path& folder);
 
 // Throws UsageError where --out is something else than a new or empty folder.

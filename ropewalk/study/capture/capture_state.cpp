@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace fs = std::filesystem;
 
-std::optional<fs::path> own_state(const CaptureOptions& options) {
+std::optional<fs::path> state_path(const CaptureOptions& options) {
   if (!options.state || options.vectors) return std::nullopt;
   const Communicator& processes = options.model.processes;
   if (processes.alone()) return options.state;

@@ -13,7 +13,7 @@ namespace ropewalk {
 
 // Where this process saves what it has gathered so far. Each of several has a file of its own, and
 // goes on from it where as many processes are started again.
-std::optional<std::filesystem::path> own_state(const CaptureOptions& options);
+std::optional<std::filesystem::path> state_path(const CaptureOptions& options);
 
 // What an interrupted capture saved.
 struct SavedState {

@@ -105,9 +105,9 @@ void describe_anew(StoredCapture& capture, const CaptureInfo& words) {
 
 }  // namespace
 
-bool is_whole(const StoredCapture& capture) {
+bool is_complete(const StoredCapture& capture) {
   try {
-    require_whole(capture.folder, capture.info);
+    require_complete(capture.folder, capture.info);
     return true;
   } catch (const InputError& damaged) {
     log::warning("{}; this capture is not used", damaged.what());

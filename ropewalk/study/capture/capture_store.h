@@ -63,6 +63,6 @@ void discard_capture(const std::filesystem::path& out, const std::filesystem::pa
 
 // Whether a capture's moments and vectors are those that were written; where they are not, a
 // warning says that the capture is not used.
-bool is_whole(const StoredCapture& capture);
+bool is_complete(const StoredCapture& capture);
 
 }  // namespace ropewalk

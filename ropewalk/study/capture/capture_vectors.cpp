@@ -19,7 +19,7 @@
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/study/capture/capture_folder.h"
 #include "ropewalk/study/capture/written_capture.h"
-#include "ropewalk/study/source/hub_place.h"
+#include "ropewalk/study/source/hub_uri.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
@@ -47,10 +47,10 @@ Json describe_model(const VectorsOptions& options, const VectorsSource& source) 
 }
 
 std::string default_label(const std::string& from) {
-  if (!is_hub_place(from)) return fs::absolute(from).lexically_normal().filename().string();
-  const HubPlace place = parse_hub_place(from, "hf://datasets/org/name@revision");
-  const std::string& id = place.repository.id;
-  return place.revision == "main" ? id.substr(id.find('/') + 1) : place.revision;
+  if (!is_hub_uri(from)) return fs::absolute(from).lexically_normal().filename().string();
+  const HubUri uri = parse_hub_uri(from, "hf://datasets/org/name@revision");
+  const std::string& id = uri.repository.id;
+  return uri.revision == "main" ? id.substr(id.find('/') + 1) : uri.revision;
 }
 
 class VectorsCapture : public MeasuredCapture {
@@ -60,7 +60,7 @@ class VectorsCapture : public MeasuredCapture {
 
   int64_t bytes() const override {
     int64_t sum = 0;
-    for (const Accumulated& kept : moments_.accumulated) {
+    for (const AccumulatedFields& kept : moments_.accumulated) {
       for (const auto* tensors : {&kept.total, &kept.blocks}) {
         for (const at::Tensor& tensor : *tensors) sum += static_cast<int64_t>(tensor.nbytes());
       }
@@ -68,9 +68,9 @@ class VectorsCapture : public MeasuredCapture {
     return sum;
   }
   bool in_memory() const override { return true; }
-  CaptureMoments moments() const override { return as_stored(moments_); }
+  CaptureMoments moments() const override { return rounded_to_file(moments_); }
   CaptureInfo write() override {
-    const Unhurried unhurried;
+    const UninterruptedScope unhurried;
     AtomicFolder folder(out_);
     write_moments(folder.path() / kMomentsName, moments_);
     CaptureInfo written = describe_in(folder.path(), moments_.info);

@@ -81,16 +81,16 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.device = model.device.is_cuda() ? "cuda" : "cpu";
   info.context = model.context;
   info.point = kPostRope;
-  info.kept = kept_records(
+  info.accumulators = kept_records(
       collector_options(options, model, documents.documents).shape(model.text.config.d_head));
-  if (options.keep.loss) info.kept[kLossName] = {kLossNumerics};
+  if (options.keep.loss) info.accumulators[kLossName] = {kLossNumerics};
   info.heads = model.heads;
   info.heads_seed = options.model.seed;
   info.skipped_short = documents.skipped_short;
   info.skipped_empty = documents.skipped_empty;
   info.texts = documents.texts;
-  info.pieces = documents.pieces;
-  info.named = documents.named;
+  info.chunk_blocks_digest = documents.chunk_blocks_digest;
+  info.texts_with_id = documents.texts_with_id;
   info.tokenizer = documents.tokenizer_digest;
   info.documents = static_cast<int64_t>(documents.documents.size());
   info.tokens = documents.total_tokens;
@@ -102,7 +102,7 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   }
   if (model.random) info.random = model.random->seed();
   if (options.shard.count > 1) info.shard = options.shard;
-  info.whole = documents.whole;
+  info.full_corpus_digest = documents.full_corpus_digest;
   if (options.vectors) {
     const TokenSampler sampler = make_sampler(options, model);
     info.vectors = {*options.vectors, sampler.rate(), sampler.bucket_size(),

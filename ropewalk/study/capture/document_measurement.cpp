@@ -59,9 +59,9 @@ int64_t DocumentMeasurement::longest() const {
 
 // Whether what is written beside may stay in memory meanwhile, without anything being read more
 // often for it.
-bool DocumentMeasurement::fits_beside(int64_t held) const {
+bool DocumentMeasurement::fits_with_pending(int64_t held) const {
   const OpenModel& model = setting_.model;
-  const int64_t other = setting_.beside.bytes;
+  const int64_t other = setting_.pending.bytes;
   // A GPU's budget is its own memory; moments that are being written are in the machine's.
   if (!model.device.is_cpu()) return held + other <= free_memory() / 2;
   if (held + other > model.memory / 4) return false;
@@ -80,11 +80,11 @@ bool DocumentMeasurement::fits_beside(int64_t held) const {
 
 void DocumentMeasurement::reserve(int64_t bytes) {
   held_ = bytes;
-  if (setting_.beside.bytes == 0) return;
-  if (!fits_beside(bytes)) {
-    setting_.beside.wait();
+  if (setting_.pending.bytes == 0) return;
+  if (!fits_with_pending(bytes)) {
+    setting_.pending.wait();
   } else if (setting_.model.device.is_cpu()) {
-    beside_ = setting_.beside.bytes;
+    pending_bytes_ = setting_.pending.bytes;
   }
   start_ = Clock::now();
 }
@@ -137,7 +137,7 @@ void DocumentMeasurement::run_pass(std::span<const Document> documents,
   if (documents.empty()) return;
   ForwardOptions options;
   options.memory = setting_.model.memory;
-  options.reserved = held_ + beside_;
+  options.reserved = held_ + pending_bytes_;
   options.edits = edits;
   options.after_group = after_group;
   options.progress = [&](int64_t stage, int64_t tokens) {
@@ -153,7 +153,7 @@ void DocumentMeasurement::run() {
       std::async(std::launch::async, [this] { setting_.weights.hash_embedding(); });
   std::future<void> memory;
   if (moments_ != nullptr && setting_.model.device.is_cuda()) {
-    memory = std::async(std::launch::async, [this] { moments_->take_memory(); });
+    memory = std::async(std::launch::async, [this] { moments_->prefault_memory(); });
   }
   const auto unread = mine_.subspan(static_cast<size_t>(before_));
   const auto all = static_cast<int64_t>(mine_.size());

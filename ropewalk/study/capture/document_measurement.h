@@ -25,7 +25,7 @@ struct CaptureInfo;
 struct Edit;
 
 // A capture that is being written meanwhile.
-struct Beside {
+struct PendingWrite {
   int64_t bytes = 0;           // of memory that it holds
   std::function<void()> wait;  // until it does not
 };
@@ -39,7 +39,7 @@ struct MeasurementSetting {
   std::string label = {};               // of the checkpoint, in errors; empty: they name none
   Communicator processes = {};          // that read a part each
   bool pieces = false;                  // documents are pieces of texts
-  Beside beside = {};
+  PendingWrite pending = {};
 };
 
 // How edits are measured: in rounds of as many as the memory holds, those whose first edited layers
@@ -95,7 +95,7 @@ class DocumentMeasurement {
   void run_pass(std::span<const Document> documents, std::span<Observer* const> observers,
                 std::span<const Edit> edits, Progress& progress,
                 const std::function<void(int64_t)>& after_group = {});
-  bool fits_beside(int64_t held) const;
+  bool fits_with_pending(int64_t held) const;
   std::vector<DocumentValues> values_of(std::span<const Document> read) const;
   void save(int64_t documents) const;
   double seconds() const;
@@ -111,8 +111,8 @@ class DocumentMeasurement {
   std::vector<Observer*> observers_;
   MomentsCollector* moments_ = nullptr;
   LossCollector* loss_ = nullptr;
-  int64_t held_ = 0;    // bytes of what is collected
-  int64_t beside_ = 0;  // of what is written meanwhile
+  int64_t held_ = 0;           // bytes of what is collected
+  int64_t pending_bytes_ = 0;  // of what is written meanwhile
   std::filesystem::path state_;
   std::function<Json()> identity_;
   int64_t before_ = 0;         // documents that were read before

@@ -23,7 +23,7 @@ size_t DocumentMeasurement::edits_at_once(std::span<const Edit> edits, int64_t c
   size_t at_once = std::min(edits.size(), kMostAtOnce);
   for (const Edit& edit : edits) {
     MemoryNeeds needs = memory_needs(config, weights, longest(), collecting, {&edit, 1});
-    needs.reserved = held_ + beside_;
+    needs.reserved = held_ + pending_bytes_;
     const MemoryPlan plan = plan_memory(needs, setting_.model.memory);
     at_once = std::min(at_once, static_cast<size_t>(plan.hidden_budget / hidden - 1));
   }

@@ -57,18 +57,18 @@ void complete_capture(const CaptureOptions& options, const OpenModel& model,
   if (first) {
     log::info("{}: {} measured beside what is there", options.label, fmt::join(missing, ", "));
   }
-  CaptureOptions beside = options;
-  beside.keep = only(options.keep, missing);
-  beside.vectors.reset();
-  beside.out = temporary_path(options.out.string() + ".beside");
+  CaptureOptions addition = options;
+  addition.keep = only(options.keep, missing);
+  addition.vectors.reset();
+  addition.out = temporary_path(options.out.string() + ".beside");
   OpenModel as_needed = model;
-  as_needed.head = beside.keep.loss;
+  as_needed.head = addition.keep.loss;
   const int64_t there = options.model.processes.from_first(first ? stored->info.documents : 0);
-  capture_documents(beside, as_needed, some_documents(documents, 0, there));
+  capture_documents(addition, as_needed, some_documents(documents, 0, there));
   if (!first) return;
-  CaptureMoments part = read_moments(beside.out / kMomentsName);
+  CaptureMoments part = read_moments(addition.out / kMomentsName);
   CaptureMoments whole = read_moments(stored->folder / kMomentsName);
-  part.info.seconds = seconds_of(beside.out);
+  part.info.seconds = seconds_of(addition.out);
   whole.info = stored->info;
   whole.info.moments.clear();  // capture.json alone has these
   whole.info.vector_files.reset();
@@ -83,7 +83,7 @@ void complete_capture(const CaptureOptions& options, const OpenModel& model,
   store.clear(options.label);
   folder.commit();
   std::error_code ignored;
-  fs::remove_all(beside.out, ignored);
+  fs::remove_all(addition.out, ignored);
 }
 
 void extend_capture(const CaptureOptions& options, const OpenModel& model,

@@ -37,7 +37,7 @@ CaptureInfo describe_loss(const CaptureOptions& options, const OpenModel& model,
   info.point.clear();
   info.heads.clear();
   info.heads_seed = 0;
-  info.kept = {{kLossName, {kLossNumerics}}};
+  info.accumulators = {{kLossName, {kLossNumerics}}};
   return info;
 }
 
@@ -95,7 +95,7 @@ void measure_loss(const CaptureOptions& given) {
   if (!processes.first()) return;
   capture.documents = make_records(documents.documents);
   capture.counts = counts_of(documents.documents, options.blocks);
-  const Unhurried unhurried;
+  const UninterruptedScope unhurried;
   write_moments(folder->path() / kMomentsName, capture);
   describe_in(folder->path(), capture.info);
   write_loss_tables(folder->path(), capture);

@@ -12,7 +12,7 @@ namespace ropewalk {
 namespace {
 
 constexpr std::array kCounts{&DocumentSet::total_tokens,   &DocumentSet::entries_read,
-                             &DocumentSet::texts,          &DocumentSet::named,
+                             &DocumentSet::texts,          &DocumentSet::texts_with_id,
                              &DocumentSet::skipped_empty,  &DocumentSet::skipped_short,
                              &DocumentSet::longest_skipped};
 
@@ -38,8 +38,8 @@ void broadcast_documents(DocumentSet& documents, const Communicator& processes) 
   if (processes.alone()) return;
   for (const auto count : kCounts) documents.*count = processes.from_first(documents.*count);
   documents.tokenizer_digest = processes.from_first(std::move(documents.tokenizer_digest));
-  documents.pieces = processes.from_first(std::move(documents.pieces));
-  documents.whole = processes.from_first(std::move(documents.whole));
+  documents.chunk_blocks_digest = processes.from_first(std::move(documents.chunk_blocks_digest));
+  documents.full_corpus_digest = processes.from_first(std::move(documents.full_corpus_digest));
   std::vector<Header> headers;
   std::vector<int32_t> tokens;
   for (const Document& document : documents.documents) {

@@ -99,7 +99,7 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
     return std::nullopt;
   }
   try {
-    require_whole_moments(folder, info);
+    require_complete_moments(folder, info);
   } catch (const InputError& changed) {
     throw InputError(
         "{}, by the hash in {}; measure it again, or name the file itself to take it "
@@ -109,13 +109,13 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
   return info.names();
 }
 
-void require_whole_moments(const fs::path& folder, const CaptureInfo& info) {
+void require_complete_moments(const fs::path& folder, const CaptureInfo& info) {
   if (info.moments.empty() || info.moments == hash_of(folder / kMomentsName)) return;
   throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
 }
 
-void require_whole(const fs::path& folder, const CaptureInfo& info) {
-  require_whole_moments(folder, info);
+void require_complete(const fs::path& folder, const CaptureInfo& info) {
+  require_complete_moments(folder, info);
   require_whole_vectors(folder, info);
 }
 

@@ -22,10 +22,10 @@ CaptureInfo describe_in(const std::filesystem::path& folder, CaptureInfo info);
 std::optional<CaptureNames> current_names(const std::filesystem::path& folder);
 
 // Throws InputError where the moments of a capture are not those that were written.
-void require_whole_moments(const std::filesystem::path& folder, const CaptureInfo& info);
+void require_complete_moments(const std::filesystem::path& folder, const CaptureInfo& info);
 // The same of its vectors too, where it has any; and what is quick to see of these: that they have
 // as many bytes.
-void require_whole(const std::filesystem::path& folder, const CaptureInfo& info);
+void require_complete(const std::filesystem::path& folder, const CaptureInfo& info);
 void require_vectors(const std::filesystem::path& folder, const CaptureInfo& info);
 
 // The moments of a capture folder by its current names, or of a moments file as they are;

@@ -11,7 +11,7 @@
 #include "ropewalk/base/printable.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/figures/parts/head_name.h"
-#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/view_look.h"
 #include "ropewalk/study/experiment/experiment_ablate.h"
 #include "ropewalk/study/experiment/experiment_checkpoint.h"
 #include "ropewalk/study/experiment/experiment_corpus.h"
@@ -49,7 +49,8 @@ void read_portraits(const YamlValue& value, Experiment& experiment,
 
 std::string read_statistic(const YamlValue& value) {
   std::string key = value.text();
-  if (const std::string problem = unknown_statistic(key); !problem.empty()) value.fail(problem);
+  if (const std::string problem = unknown_statistic_error(key); !problem.empty())
+    value.fail(problem);
   return key;
 }
 
@@ -65,7 +66,7 @@ void read_figures(const YamlValue& value, Experiment& experiment) {
               [&](const YamlValue& v) {
                 for (const YamlValue& one : v.list()) {
                   const auto head = find_head(one.text());
-                  if (!head) one.fail(not_a_head(one.text()));
+                  if (!head) one.fail(unknown_head_error(one.text()));
                   figures.distance.push_back(*head);
                 }
               }},

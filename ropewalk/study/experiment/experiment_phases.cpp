@@ -75,9 +75,9 @@ Phase read_phase(const YamlValue& value) {
 }
 
 // Labels name folders: each stands for one checkpoint of all.
-class Labels {
+class UsedLabels {
  public:
-  explicit Labels(const Experiment& experiment) : experiment_(experiment) {}
+  explicit UsedLabels(const Experiment& experiment) : experiment_(experiment) {}
 
   void take(const CheckpointEntry& entry) {
     const auto [earlier, is_new] = lines_.try_emplace(entry.label, entry.line);
@@ -130,7 +130,7 @@ Phase read_model(const YamlValue& value) {
 
 void read_phases(const YamlValue& value, Experiment& experiment) {
   std::map<std::string, int> phases;
-  Labels labels(experiment);
+  UsedLabels labels(experiment);
   for (const YamlValue& one : value.list()) {
     Phase phase = read_phase(one);
     const auto [same, fresh] = phases.try_emplace(phase.name, phase.line);
@@ -145,7 +145,7 @@ void read_phases(const YamlValue& value, Experiment& experiment) {
 }
 
 void read_models(const YamlValue& value, Experiment& experiment) {
-  Labels labels(experiment);
+  UsedLabels labels(experiment);
   for (const YamlValue& one : value.list()) {
     Phase model = read_model(one);
     labels.take(model.checkpoints.front());

@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 namespace {
 
 // A piece of a name: words, or a number that follows them.
-struct Piece {
+struct NamePiece {
   std::string text;
   double number = -1;
 
-  bool operator<(const Piece& other) const {
+  bool operator<(const NamePiece& other) const {
     return std::tie(text, number) < std::tie(other.text, other.number);
   }
 };
@@ -65,10 +65,10 @@ double take_number(std::string_view& text) {
   return number;
 }
 
-std::vector<Piece> pieces(std::string_view name) {
-  std::vector<Piece> result;
+std::vector<NamePiece> pieces(std::string_view name) {
+  std::vector<NamePiece> result;
   while (!name.empty()) {
-    Piece piece;
+    NamePiece piece;
     while (!name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0) {
       const char c = name.front();
       if (c != '-' && c != '_' && c != '.' && c != '/') {
@@ -85,7 +85,7 @@ std::vector<Piece> pieces(std::string_view name) {
 constexpr int kLast = 2;  // the era of a run's result
 
 // Which part of training a name is of, where its words do not sort that way.
-int era(const std::vector<Piece>& name) {
+int era(const std::vector<NamePiece>& name) {
   const std::string& word = name.empty() ? "" : name.front().text;
   if (word == "main" || word == "master" || word == "final") return kLast;
   return word.starts_with("lc") || word.starts_with("long") ? 1 : 0;
@@ -130,16 +130,17 @@ std::vector<std::string> all_revisions(const Experiment& experiment, const Phase
 }  // namespace
 
 bool trained_before(const std::string& a, const std::string& b) {
-  const std::vector<Piece> first = pieces(a);
-  const std::vector<Piece> second = pieces(b);
+  const std::vector<NamePiece> first = pieces(a);
+  const std::vector<NamePiece> second = pieces(b);
   if (era(first) != era(second)) return era(first) < era(second);
   return first < second;
 }
 
 bool names_step(const std::string& name) {
-  const std::vector<Piece> words = pieces(name);
-  return era(words) == kLast || std::any_of(words.begin(), words.end(),
-                                            [](const Piece& piece) { return piece.number >= 0; });
+  const std::vector<NamePiece> words = pieces(name);
+  return era(words) == kLast || std::any_of(words.begin(), words.end(), [](const NamePiece& piece) {
+           return piece.number >= 0;
+         });
 }
 
 std::optional<RevisionStep> revision_step(const std::string& name) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ropewalk/analysis/run/context_label.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/study/experiment/experiment.h"
 
 namespace ropewalk {
@@ -15,14 +15,14 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_separator(char c) { return c == '-' || c == '_' || c == '='; }
 
-struct Number {
+struct ParsedNumber {
   int64_t value = 0;
   char suffix = 0;  // 'k', 'm', 'b' or 't' where there is one
   size_t end = 0;
 };
 
 // "40000", "0005000", "1.5k", "428b" at a place of a name in small letters; whole once multiplied.
-std::optional<Number> number_at(std::string_view name, size_t at) {
+std::optional<ParsedNumber> number_at(std::string_view name, size_t at) {
   size_t end = at;
   const auto skip_digits = [&] {
     while (end < name.size() && is_digit(name[end])) ++end;
@@ -36,7 +36,7 @@ std::optional<Number> number_at(std::string_view name, size_t at) {
   double value = 0;
   const auto parsed = std::from_chars(name.data() + at, name.data() + end, value);
   if (parsed.ec != std::errc()) return std::nullopt;
-  Number number{0, 0, end};
+  ParsedNumber number{0, 0, end};
   const bool word = end + 1 < name.size() && (is_letter(name[end + 1]) || is_digit(name[end + 1]));
   const size_t unit =
       end < name.size() && !word ? std::string_view("kmbt").find(name[end]) : std::string::npos;
@@ -54,8 +54,8 @@ std::optional<Number> number_at(std::string_view name, size_t at) {
 }
 
 // The number after the last `word` that has one: "step-40000", "steps_40k".
-std::optional<Number> number_after(std::string_view name, std::string_view word) {
-  std::optional<Number> found;
+std::optional<ParsedNumber> number_after(std::string_view name, std::string_view word) {
+  std::optional<ParsedNumber> found;
   for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
     if (at > 0 && is_letter(name[at - 1])) continue;
     size_t next = at + word.size();
@@ -66,12 +66,12 @@ std::optional<Number> number_after(std::string_view name, std::string_view word)
   return found;
 }
 
-bool of_tokens(const std::optional<Number>& number) {
+bool of_tokens(const std::optional<ParsedNumber>& number) {
   return number && (number->suffix == 'b' || number->suffix == 't');
 }
 
 // "hf_ckpt/16.78b": a folder of checkpoints by their tokens.
-std::optional<Number> tokens_of_folder(std::string_view name) {
+std::optional<ParsedNumber> tokens_of_folder(std::string_view name) {
   const size_t slash = name.rfind('/');
   if (slash == std::string_view::npos) return std::nullopt;
   std::string_view parent = name.substr(0, slash);
@@ -91,11 +91,11 @@ TrainingTime read_training_time(std::string_view name) {
   }
   while (lower.ends_with('/')) lower.pop_back();
   TrainingTime time;
-  std::optional<Number> step = number_after(lower, "step");
+  std::optional<ParsedNumber> step = number_after(lower, "step");
   if (!step) step = number_after(lower, "iter");
   if (!step) step = number_after(lower, "checkpoint");
   if (step) time.step = step->value;
-  std::optional<Number> tokens = number_after(lower, "token");
+  std::optional<ParsedNumber> tokens = number_after(lower, "token");
   if (!tokens && step && step->end < lower.size() && is_separator(lower[step->end])) {
     const auto next = number_at(lower, step->end + 1);  // "step-240k-503b"
     if (of_tokens(next)) tokens = next;
@@ -122,11 +122,11 @@ TrainingTime training_time(const CheckpointEntry& entry) {
   return time;
 }
 
-void fill_training_time(CheckpointAnalysis& checkpoint) {
-  if (checkpoint.random || checkpoint.beside) return;
+void fill_training_time(CheckpointTable& checkpoint) {
+  if (checkpoint.random || checkpoint.independent_model) return;
   const TrainingTime said = read_training_time(split_label(checkpoint.label).name);
-  if (checkpoint.step < 0) checkpoint.step = said.step.value_or(CheckpointAnalysis::kUnknown);
-  if (checkpoint.tokens < 0) checkpoint.tokens = said.tokens.value_or(CheckpointAnalysis::kUnknown);
+  if (checkpoint.step < 0) checkpoint.step = said.step.value_or(CheckpointTable::kUnknown);
+  if (checkpoint.tokens < 0) checkpoint.tokens = said.tokens.value_or(CheckpointTable::kUnknown);
 }
 
 }  // namespace ropewalk

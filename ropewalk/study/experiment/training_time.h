@@ -6,7 +6,7 @@
 
 namespace ropewalk {
 
-struct CheckpointAnalysis;
+struct CheckpointTable;
 struct CheckpointEntry;
 
 // How far training had come at a checkpoint, where it is known.
@@ -28,6 +28,6 @@ TrainingTime training_time(const CheckpointEntry& entry);
 
 // Gives a checkpoint of a table what its label says, where its step or tokens are not known. Fresh
 // weights and models side by side have none.
-void fill_training_time(CheckpointAnalysis& checkpoint);
+void fill_training_time(CheckpointTable& checkpoint);
 
 }  // namespace ropewalk

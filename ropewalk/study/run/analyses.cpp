@@ -19,28 +19,28 @@ std::pair<std::string, std::string> key_of(const MeasuredCheckpoint& measured) {
 
 // A capture may hold more than the experiment asks for by now, or of other numerics: tables are as
 // if it did not.
-void leave_out_unasked(CaptureMoments& moments, const Experiment& experiment) {
+void drop_unwanted_accumulators(CaptureMoments& moments, const Experiment& experiment) {
   CaptureShape asked =
       shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
   asked.keep = keep_both(asked.keep, experiment.keep);
   if (!experiment.keep.loss) moments.document_values.clear();
   const KeepRecords records = kept_records(asked);
   // Of other numerics it is not comparable with what others have.
-  std::erase_if(moments.info.kept, [&](const auto& kept) {
+  std::erase_if(moments.info.accumulators, [&](const auto& kept) {
     const auto found = records.find(kept.first);
     const KeepOption* const option = find_keep_option(kept.first);
     if (found != records.end()) return found->second.numerics != kept.second.numerics;
     return option == nullptr || !option->on(experiment.keep);
   });
-  std::erase_if(moments.accumulated, [&](const Accumulated& kept) {
+  std::erase_if(moments.accumulated, [&](const AccumulatedFields& kept) {
     const std::string name = kept.accumulator->name();
-    return !name.empty() && !moments.info.kept.contains(name);
+    return !name.empty() && !moments.info.accumulators.contains(name);
   });
 }
 
 }  // namespace
 
-bool Analyses::Begun::done() const {
+bool Analyses::PendingAnalysis::done() const {
   return analysis.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
@@ -62,7 +62,8 @@ void Analyses::start(const PlannedCheckpoint& planned,
     capture.reset();
     return make(std::move(moments), planned.capture.out / kMomentsName, memory);
   };
-  begun_.insert_or_assign({"", planned.capture.label}, Begun{worker_.run(std::move(job)), bytes});
+  begun_.insert_or_assign({"", planned.capture.label},
+                          PendingAnalysis{worker_.run(std::move(job)), bytes});
 }
 
 void Analyses::start(const MeasuredCheckpoint& measured) {
@@ -72,10 +73,10 @@ void Analyses::start(const MeasuredCheckpoint& measured) {
     early.key() = key_of(measured);
     begun_.insert(std::move(early));
   }
-  auto [place, added] = begun_.try_emplace(key_of(measured));
+  auto [entry, added] = begun_.try_emplace(key_of(measured));
   if (!added) return;
-  place->second.bytes = memory.most();
-  place->second.analysis = worker_.run([this, memory, measured] {
+  entry->second.bytes = memory.most();
+  entry->second.analysis = worker_.run([this, memory, measured] {
     throw_if_interrupted();
     return make(measured, memory);
   });
@@ -97,8 +98,8 @@ void Analyses::wait() {
   }
 }
 
-CheckpointAnalysis Analyses::take(const MeasuredCheckpoint& measured) {
-  std::future<CheckpointAnalysis> analysis;
+CheckpointTable Analyses::take(const MeasuredCheckpoint& measured) {
+  std::future<CheckpointTable> analysis;
   {
     const std::lock_guard lock(mutex_);
     const auto found = begun_.find(key_of(measured));
@@ -107,20 +108,20 @@ CheckpointAnalysis Analyses::take(const MeasuredCheckpoint& measured) {
   return analysis.valid() ? analysis.get() : make(measured, analysis_memory(*measured.planned));
 }
 
-CheckpointAnalysis Analyses::make(const MeasuredCheckpoint& measured,
-                                  const AnalysisMemory& memory) const {
+CheckpointTable Analyses::make(const MeasuredCheckpoint& measured,
+                               const AnalysisMemory& memory) const {
   const Timeline::Span span(*study_.timeline, "analyze", measured.info.label);
-  require_whole(measured.folder, measured.info);
+  require_complete(measured.folder, measured.info);
   const std::filesystem::path path = moments_path(measured.folder);
   CaptureMoments moments = read_moments(path, Blocks::if_there, Tokens::sampled_too);
   moments.info.names() = measured.info.names();
-  moments.info.kept = measured.info.kept;
+  moments.info.accumulators = measured.info.accumulators;
   return make(std::move(moments), path, memory);
 }
 
-CheckpointAnalysis Analyses::make(CaptureMoments moments, const std::filesystem::path& file,
-                                  const AnalysisMemory& memory) const {
-  leave_out_unasked(moments, study_.experiment);
+CheckpointTable Analyses::make(CaptureMoments moments, const std::filesystem::path& file,
+                               const AnalysisMemory& memory) const {
+  drop_unwanted_accumulators(moments, study_.experiment);
   return analyze_capture(moments, study_.experiment.components, file.string(), memory.for_cores());
 }
 

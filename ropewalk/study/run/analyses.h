@@ -32,23 +32,23 @@ class Analyses {
   void wait();
   // The analysis of a checkpoint, made now where it was not begun. Throws InputError where its
   // moments are not those that were written.
-  CheckpointAnalysis take(const MeasuredCheckpoint& measured);
+  CheckpointTable take(const MeasuredCheckpoint& measured);
 
  private:
-  struct Begun {
-    std::future<CheckpointAnalysis> analysis;
+  struct PendingAnalysis {
+    std::future<CheckpointTable> analysis;
     int64_t bytes = 0;  // of memory
     bool done() const;
   };
-  CheckpointAnalysis make(const MeasuredCheckpoint& measured, const AnalysisMemory& memory) const;
-  CheckpointAnalysis make(CaptureMoments moments, const std::filesystem::path& file,
-                          const AnalysisMemory& memory) const;
+  CheckpointTable make(const MeasuredCheckpoint& measured, const AnalysisMemory& memory) const;
+  CheckpointTable make(CaptureMoments moments, const std::filesystem::path& file,
+                       const AnalysisMemory& memory) const;
 
   const Study& study_;
   std::mutex mutex_;
   // By the hash of moments and the label: a capture that was replaced meanwhile has another. What
   // is not written yet has none.
-  std::map<std::pair<std::string, std::string>, Begun> begun_;
+  std::map<std::pair<std::string, std::string>, PendingAnalysis> begun_;
   Worker worker_{/*aside=*/true};  // ends first
 };
 

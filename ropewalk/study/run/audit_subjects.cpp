@@ -99,28 +99,28 @@ struct Place {
 };
 
 // The models of checkpoints, by their phases; the Hub is asked once for each.
-std::map<const Phase*, const Place*> find_places(const Experiment& experiment,
-                                                 const std::vector<AuditSubject>& subjects,
-                                                 std::map<std::string, Place>& places) {
+std::map<const Phase*, const Place*> find_model_sources(const Experiment& experiment,
+                                                        const std::vector<AuditSubject>& subjects,
+                                                        std::map<std::string, Place>& indexes) {
   std::map<const Phase*, const Place*> found;
   for (const AuditSubject& subject : subjects) {
     const std::optional<std::string>& name = experiment.model_of(*subject.phase);
     if (subject.entry->path || found.contains(subject.phase)) continue;
-    Place& place = places.try_emplace(name.value_or("")).first->second;
-    found[subject.phase] = &place;
-    if (!place.name.empty()) continue;
-    place.name = name.value_or("");
-    const fs::path folder = experiment.resolve(place.name);
+    Place& index = indexes.try_emplace(name.value_or("")).first->second;
+    found[subject.phase] = &index;
+    if (!index.name.empty()) continue;
+    index.name = name.value_or("");
+    const fs::path folder = experiment.resolve(index.name);
     std::error_code ignored;
     if (!name || fs::is_directory(folder, ignored)) {
-      place.folder = folder;
+      index.folder = folder;
       continue;
     }
-    if (!is_hub_id(place.name)) {
+    if (!is_hub_id(index.name)) {
       throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
-                       experiment.at(experiment.model_line_of(*subject.phase)), place.name);
+                       experiment.at(experiment.model_line_of(*subject.phase)), index.name);
     }
-    place.refs = shared_hub().refs({HubRepository::Kind::model, place.name});
+    index.refs = shared_hub().refs({HubRepository::Kind::model, index.name});
   }
   return found;
 }
@@ -130,26 +130,27 @@ std::map<const Phase*, const Place*> find_places(const Experiment& experiment,
 void read_subjects(const Experiment& experiment, bool read_weights,
                    const std::shared_ptr<KnownHeaders>& headers,
                    std::vector<AuditSubject>& subjects) {
-  std::map<std::string, Place> places;
-  const std::map<const Phase*, const Place*> models = find_places(experiment, subjects, places);
+  std::map<std::string, Place> indexes;
+  const std::map<const Phase*, const Place*> models =
+      find_model_sources(experiment, subjects, indexes);
   run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
     AuditSubject& subject = subjects[i];
     const CheckpointEntry& entry = *subject.entry;
     if (entry.path) {
       return read_folder(experiment.resolve(*entry.path), read_weights, headers, subject);
     }
-    const Place& place = *models.at(subject.phase);
-    if (!place.folder.empty()) {
-      return read_folder(experiment.folder_in(place.folder, entry), read_weights, headers, subject);
+    const Place& index = *models.at(subject.phase);
+    if (!index.folder.empty()) {
+      return read_folder(experiment.folder_in(index.folder, entry), read_weights, headers, subject);
     }
-    if (is_commit(*entry.revision)) return read_hub(place.name, *entry.revision, subject);
-    const auto found = place.refs.find(*entry.revision);
-    if (found != place.refs.end()) return read_hub(place.name, found->second, subject);
+    if (is_commit(*entry.revision)) return read_hub(index.name, *entry.revision, subject);
+    const auto found = index.refs.find(*entry.revision);
+    if (found != index.refs.end()) return read_hub(index.name, found->second, subject);
     std::vector<std::string_view> names;
-    for (const auto& [name, commit] : place.refs) names.push_back(name);
+    for (const auto& [name, commit] : index.refs) names.push_back(name);
     const std::string near = nearest(*entry.revision, names);
     subject.missing.push_back(
-        fmt::format("{} has no revision '{}'{}", place.name, *entry.revision,
+        fmt::format("{} has no revision '{}'{}", index.name, *entry.revision,
                     near.empty() ? "" : fmt::format("; did you mean '{}'?", near)));
   });
 }

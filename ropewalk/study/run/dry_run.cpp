@@ -8,16 +8,16 @@
 #include "ropewalk/study/capture/capture_vectors.h"
 #include "ropewalk/study/capture/inspect.h"
 #include "ropewalk/study/run/analysis_memory.h"
+#include "ropewalk/study/run/checkpoint_task.h"
 #include "ropewalk/study/run/results_folder.h"
 #include "ropewalk/study/run/study_ablation.h"
-#include "ropewalk/study/run/work.h"
 #include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
 namespace {
 
-using Task = Work::Task;
+using Action = CheckpointTask::Action;
 
 // How much of a Hub checkpoint is still to come.
 int64_t missing(const HubCheckpoint& checkpoint) {
@@ -27,9 +27,9 @@ int64_t missing(const HubCheckpoint& checkpoint) {
 }
 
 // Documents of a checkpoint that are read already.
-int64_t done_documents(const Work& work) {
-  if (work.task == Task::keep) return work.stored->info.documents;
-  return work.resumed + (work.task == Task::extend ? work.stored->info.documents : 0);
+int64_t done_documents(const CheckpointTask& task) {
+  if (task.action == Action::keep) return task.stored->info.documents;
+  return task.resumed + (task.action == Action::extend ? task.stored->info.documents : 0);
 }
 
 // That any of its checkpoints could read.
@@ -45,81 +45,81 @@ std::string format_hours(double seconds) {
   return hours < 0.001 ? "under 0.001" : fmt::format("{:.2g}", hours);
 }
 
-bool is_measured(const Work& work) {
-  return work.task != Task::leave_out && work.task != Task::keep;
+bool is_measured(const CheckpointTask& task) {
+  return task.action != Action::leave_out && task.action != Action::keep;
 }
 
 // `download`: bytes that must come first.
-std::string to_do(const Work& work, int64_t download) {
-  const int64_t done = done_documents(work);
-  if (work.task == Task::leave_out) return "not asked for";
-  if (!is_measured(work)) return "measured already";
+std::string to_do(const CheckpointTask& task, int64_t download) {
+  const int64_t done = done_documents(task);
+  if (task.action == Action::leave_out) return "not asked for";
+  if (!is_measured(task)) return "measured already";
   std::string text =
       download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
-  if (work.stored != nullptr && !work.missing.empty()) {
-    text += fmt::format(" {} beside what is there", fmt::join(work.missing, ", "));
-    if (work.task == Task::complete) return text;
+  if (task.stored != nullptr && !task.missing.empty()) {
+    text += fmt::format(" {} beside what is there", fmt::join(task.missing, ", "));
+    if (task.action == Action::complete) return text;
     text += ", and add documents";
   }
-  if (done > 0) text += fmt::format(", {} of {} documents done", done, work.info.documents);
-  if (!work.why.empty() && work.task == Task::measure) text += fmt::format(" ({})", work.why);
+  if (done > 0) text += fmt::format(", {} of {} documents done", done, task.info.documents);
+  if (!task.why.empty() && task.action == Action::measure) text += fmt::format(" ({})", task.why);
   return text;
 }
 
 // What a run would spend.
-struct Costs {
+struct RunCosts {
   double operations = 0;
   double rate = 0;  // of products on this machine; 0: there are none
   int64_t memory = 0;
   std::map<std::string, int64_t> downloads;  // by checkpoint: contexts share weights
 };
 
-std::string row(const Work& work, const std::string& context, const std::string& tokens,
+std::string row(const CheckpointTask& task, const std::string& context, const std::string& tokens,
                 const std::string& size, const std::string& operations, const std::string& to_do) {
   return fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n",
-                     work.planned->capture.label, work.planned->phase, context, tokens, size,
+                     task.planned->capture.label, task.planned->phase, context, tokens, size,
                      operations, to_do);
 }
 
-std::string row_of_vectors(const Work& work, Costs& costs) {
-  const FoundVectors& vectors = *work.planned->vectors;
+std::string row_of_vectors(const CheckpointTask& task, RunCosts& costs) {
+  const FoundVectors& vectors = *task.planned->vectors;
   int64_t download = 0;
-  if (is_measured(work)) {
+  if (is_measured(task)) {
     download = missing_bytes(shared_hub(), vectors.source);
     costs.downloads[vectors.source.name()] = download;
   }
   const int64_t context = vectors.info.context;
-  return row(work, context > 0 ? std::to_string(context) : "–", "–",
-             format_bytes(vectors.source.bytes()), "–", to_do(work, download));
+  return row(task, context > 0 ? std::to_string(context) : "–", "–",
+             format_bytes(vectors.source.bytes()), "–", to_do(task, download));
 }
 
-std::string row_of_weights(const Work& work, Costs& costs) {
-  const ModelOptions& options = work.planned->capture.model;
+std::string row_of_weights(const CheckpointTask& task, RunCosts& costs) {
+  const ModelOptions& options = task.planned->capture.model;
   const bool remote = options.hub && !has_weights(shared_hub(), *options.hub);
   const OpenModel model = remote ? open_without_weights(options) : open_model(options);
   const double flops =
-      flops_per_document(model) * static_cast<double>(work.info.documents - done_documents(work));
-  if (work.task != Task::leave_out) costs.operations += flops;
+      flops_per_document(model) * static_cast<double>(task.info.documents - done_documents(task));
+  if (task.action != Action::leave_out) costs.operations += flops;
   if (costs.rate == 0) costs.rate = product_rate(model.dtype, model.device);
   costs.memory = std::max(costs.memory, model.memory);
   if (model.device.is_cpu()) {
-    costs.memory = std::max(costs.memory, analysis_memory(*work.planned).least());
+    costs.memory = std::max(costs.memory, analysis_memory(*task.planned).least());
   }
   int64_t download = 0;
-  if (remote && is_measured(work)) {
+  if (remote && is_measured(task)) {
     auto [found, added] = costs.downloads.try_emplace(options.hub->name());
     if (added) found->second = missing(*options.hub);
     download = found->second;
   }
-  return row(work, std::to_string(model.context),
-             format_count(static_cast<double>(work.info.tokens)),
+  return row(task, std::to_string(model.context),
+             format_count(static_cast<double>(task.info.tokens)),
              options.random ? "random"
              : remote       ? "on the Hub"
                             : format_bytes(needed_weights(model)),
-             fmt::format("{:.3g}", flops / 1e12), to_do(work, download));
+             fmt::format("{:.3g}", flops / 1e12), to_do(task, download));
 }
 
-std::string describe(const Costs& costs) {
+std::string describe(const RunCosts& costs) {
   int64_t bytes = 0;
   for (const auto& [name, size] : costs.downloads) bytes += size;
   const std::string download = bytes > 0 ? format_bytes(bytes) + " to download; " : "";
@@ -140,21 +140,21 @@ std::string describe(const Costs& costs) {
 
 std::string describe_run(const RunOptions& options) {
   const Study study = open_study(options);
-  require_own_folder(study, read_if_there(study.out / kManifest));
+  require_own_folder(study, read_json_or_null(study.out / kManifest));
   CaptureStore store(study.out);
-  const std::vector<Work> works = decide_work(study, store);
+  const std::vector<CheckpointTask> tasks = decide_tasks(study, store);
   const bool vectors = study.experiment.from_vectors();
   std::string text = fmt::format(
       "{}: {}, {}, into {}\n\n", study.experiment.name,
-      format_number_of(static_cast<int64_t>(works.size()),
+      format_number_of(static_cast<int64_t>(tasks.size()),
                        study.experiment.models ? "model" : "checkpoint"),
       vectors ? "captured vectors" : format_number_of(most_documents(study), "document"),
       study.out.string());
   text += fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n", "checkpoint", "phase",
                       "context", "tokens", vectors ? "vectors" : "weights", "TFLOP", "to do");
-  Costs costs;
-  for (const Work& work : works) {
-    text += work.planned->vectors ? row_of_vectors(work, costs) : row_of_weights(work, costs);
+  RunCosts costs;
+  for (const CheckpointTask& task : tasks) {
+    text += task.planned->vectors ? row_of_vectors(task, costs) : row_of_weights(task, costs);
   }
   for (const CheckpointFailure& failure : study.plan.failures) {
     text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());

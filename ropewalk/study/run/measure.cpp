@@ -17,64 +17,64 @@
 #include "ropewalk/study/capture/capture_state.h"
 #include "ropewalk/study/capture/capture_vectors.h"
 #include "ropewalk/study/capture/extend_capture.h"
+#include "ropewalk/study/run/checkpoint_task.h"
 #include "ropewalk/study/run/read_ahead.h"
-#include "ropewalk/study/run/work.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-using Task = Work::Task;
+using Action = CheckpointTask::Action;
 
-class Measuring {
+class StudyRunner {
  public:
-  explicit Measuring(const Study& study)
+  explicit StudyRunner(const Study& study)
       : study_(study), processes_(study.options.processes), store_(study.out) {
     result_.analyses = std::make_shared<Analyses>(study);
   }
 
-  Measured run();
+  MeasuredStudy run();
 
  private:
   // What is no failure of this checkpoint is thrown on.
   void note_failure(const PlannedCheckpoint& planned, const std::exception& error);
   // Decided by the first process, known to all.
-  std::vector<Work> decide();
+  std::vector<CheckpointTask> decide();
   // Begins to read what will be measured.
-  void read_ahead(std::span<const Work> works);
+  void read_ahead(std::span<const CheckpointTask> tasks);
   // `later`: what comes after it.
-  void take(Work& work, std::span<const Work> later);
+  void take(CheckpointTask& task, std::span<const CheckpointTask> later);
   // What was measured is written beside what follows.
-  void measure(Work& work, std::span<const Work> later);
-  void measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later);
-  void write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
-                    std::shared_ptr<MeasuredCapture> measured);
+  void measure(CheckpointTask& task, std::span<const CheckpointTask> later);
+  void measure_captured(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later);
+  void write_in_background(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later,
+                           std::shared_ptr<MeasuredCapture> measured);
   // Adds what the capture that is there lacks.
-  void complete(const CaptureOptions& capture, const OpenModel& model, Work& work);
-  void evict(const PlannedCheckpoint& planned, std::span<const Work> later);
+  void complete(const CaptureOptions& capture, const OpenModel& model, CheckpointTask& task);
+  void evict(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later);
   // Waits for what is being written. A failure is noted, or thrown.
   void finish_writing();
   // Of memory, that the writing and analysing of other checkpoints take at once.
-  int64_t bytes_beside() const;
-  void finish(const PlannedCheckpoint& planned, std::span<const Work> later);
+  int64_t background_bytes() const;
+  void finish(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later);
   void report_unused() const;
 
   const Study& study_;
   const Communicator& processes_;
   CaptureStore store_;
-  Measured result_;
+  MeasuredStudy result_;
   std::set<std::string> failed_;  // labels
   bool stopped_ = false;          // by a failure
 
   // The checkpoint that is being written.
-  struct Written {
+  struct PendingCheckpointWrite {
     const PlannedCheckpoint* planned = nullptr;
-    std::span<const Work> later;
+    std::span<const CheckpointTask> later;
     int64_t bytes = 0;
     std::future<void> done;
   };
-  std::optional<Written> writing_;
+  std::optional<PendingCheckpointWrite> writing_;
   std::optional<ReadAhead> ahead_;
   Worker writer_;  // ends first: what was measured is written, whatever else happens
 };
@@ -91,11 +91,12 @@ std::set<std::string> names_from_first(const std::set<std::string>& names,
   return all;
 }
 
-bool is_to_measure(const Work& work) {
-  return work.task == Task::measure || work.task == Task::complete || work.task == Task::extend;
+bool is_to_measure(const CheckpointTask& task) {
+  return task.action == Action::measure || task.action == Action::complete ||
+         task.action == Action::extend;
 }
 
-void Measuring::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
+void StudyRunner::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
   const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
   if (signal || processes_.count() > 1) std::rethrow_exception(std::current_exception());
   result_.failures.push_back({planned.capture.label, std::current_exception()});
@@ -115,17 +116,17 @@ std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t doc
       there + (own ? saved->info.documents : 0), documents, planned.capture.label);
 }
 
-void Measuring::measure(Work& work, std::span<const Work> later) {
-  const CaptureOptions& capture = work.planned->capture;
+void StudyRunner::measure(CheckpointTask& task, std::span<const CheckpointTask> later) {
+  const CaptureOptions& capture = task.planned->capture;
   const bool first = processes_.first();
   if (first) {
-    if (work.task != Task::measure && !is_whole(*work.stored)) work.task = Task::measure;
-    if (!work.why.empty() && work.task == Task::measure) {
-      log::info("{}: measured again: {}", capture.label, work.why);
+    if (task.action != Action::measure && !is_complete(*task.stored)) task.action = Action::measure;
+    if (!task.why.empty() && task.action == Action::measure) {
+      log::info("{}: measured again: {}", capture.label, task.why);
     }
     set_aside_foreign_state(*capture.state, study_.out / "replaced");
   }
-  if (work.planned->vectors) return measure_captured(*work.planned, later);
+  if (task.planned->vectors) return measure_captured(*task.planned, later);
   if (ahead_) ahead_->begin(capture.label);
   if (capture.model.hub) {
     processes_.first_before_others([&] {
@@ -135,51 +136,53 @@ void Measuring::measure(Work& work, std::span<const Work> later) {
   const OpenModel model =
       open_model(capture.model, ahead_ ? ahead_->ready(capture.label) : nullptr);
   log::info("{}: running in {}", capture.label, model.arithmetic());
-  const DocumentSet& documents = study_.documents_for(*work.planned, model.context);
-  work.task = static_cast<Task>(processes_.from_first(static_cast<int64_t>(work.task)));
-  const int64_t there = first && work.task == Task::extend ? work.stored->info.documents : 0;
+  const DocumentSet& documents = study_.documents_for(*task.planned, model.context);
+  task.action = static_cast<Action>(processes_.from_first(static_cast<int64_t>(task.action)));
+  const int64_t there = first && task.action == Action::extend ? task.stored->info.documents : 0;
   try {
     std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", capture.label);
-    if (work.task != Task::measure) {
+    if (task.action != Action::measure) {
       finish_writing();
       result_.analyses->wait();
-      complete(capture, model, work);
-      if (work.task == Task::extend) {
-        extend_capture(capture, model, documents, work.stored, store_);
+      complete(capture, model, task);
+      if (task.action == Action::extend) {
+        extend_capture(capture, model, documents, task.stored, store_);
       }
-      finish(*work.planned, later);
+      finish(*task.planned, later);
       return;
     }
     if (first) store_.clear(capture.label);
-    const Beside beside{bytes_beside(), [this] {
-                          finish_writing();
-                          result_.analyses->wait();
-                        }};
-    std::shared_ptr<MeasuredCapture> measured = measure_capture(capture, model, documents, beside);
+    const PendingWrite pending{background_bytes(), [this] {
+                                 finish_writing();
+                                 result_.analyses->wait();
+                               }};
+    std::shared_ptr<MeasuredCapture> measured = measure_capture(capture, model, documents, pending);
     span.reset();
-    write_beside(*work.planned, later, std::move(measured));
+    write_in_background(*task.planned, later, std::move(measured));
   } catch (const Interrupted& interrupted) {
     const auto all = static_cast<int64_t>(documents.documents.size());
-    throw Interrupted(interrupted.signal(), stopped(*work.planned, there, all));
+    throw Interrupted(interrupted.signal(), stopped(*task.planned, there, all));
   } catch (const UsageError& error) {
     const Experiment& experiment = study_.experiment;
     const bool memory = error.field() == "memory" && experiment.memory;
     throw InputError("{}: '{}': {}",
-                     experiment.at(memory ? experiment.memory_line : work.planned->line),
+                     experiment.at(memory ? experiment.memory_line : task.planned->line),
                      capture.label, error.what());
   }
 }
 
-void Measuring::complete(const CaptureOptions& capture, const OpenModel& model, Work& work) {
-  if (work.missing.empty()) return;
-  complete_capture(capture, model, study_.documents_for(*work.planned, model.context), work.missing,
-                   work.stored, store_);
+void StudyRunner::complete(const CaptureOptions& capture, const OpenModel& model,
+                           CheckpointTask& task) {
+  if (task.missing.empty()) return;
+  complete_capture(capture, model, study_.documents_for(*task.planned, model.context), task.missing,
+                   task.stored, store_);
   if (!processes_.first()) return;
   store_.add(capture.label);
-  work.stored = store_.at(capture.label);
+  task.stored = store_.at(capture.label);
 }
 
-void Measuring::measure_captured(const PlannedCheckpoint& planned, std::span<const Work> later) {
+void StudyRunner::measure_captured(const PlannedCheckpoint& planned,
+                                   std::span<const CheckpointTask> later) {
   const FoundVectors& vectors = *planned.vectors;
   const std::string& label = planned.capture.label;
   fetch_vectors(shared_hub(), vectors.source, {label + ": download", true, {}});
@@ -198,11 +201,12 @@ void Measuring::measure_captured(const PlannedCheckpoint& planned, std::span<con
   std::optional<Timeline::Span> span(std::in_place, *study_.timeline, "measure", label);
   std::shared_ptr<MeasuredCapture> measured = measure_vectors(vectors, planned.capture.out, label);
   span.reset();
-  write_beside(planned, later, std::move(measured));
+  write_in_background(planned, later, std::move(measured));
 }
 
-void Measuring::write_beside(const PlannedCheckpoint& planned, std::span<const Work> later,
-                             std::shared_ptr<MeasuredCapture> measured) {
+void StudyRunner::write_in_background(const PlannedCheckpoint& planned,
+                                      std::span<const CheckpointTask> later,
+                                      std::shared_ptr<MeasuredCapture> measured) {
   finish_writing();
   if (!measured) return evict(planned, later);
   const int64_t bytes = measured->bytes();
@@ -219,16 +223,16 @@ void Measuring::write_beside(const PlannedCheckpoint& planned, std::span<const W
   writing_ = {&planned, later, bytes, std::move(done)};
 }
 
-int64_t Measuring::bytes_beside() const {
+int64_t StudyRunner::background_bytes() const {
   const int64_t begun = result_.analyses->bytes();
   if (!writing_) return begun;
   // What is written now is analysed next.
   return writing_->bytes + std::max(begun, analysis_memory(*writing_->planned).most());
 }
 
-void Measuring::finish_writing() {
+void StudyRunner::finish_writing() {
   if (!writing_) return;
-  Written written = std::move(*writing_);
+  PendingCheckpointWrite written = std::move(*writing_);
   writing_.reset();
   try {
     written.done.get();
@@ -238,7 +242,7 @@ void Measuring::finish_writing() {
   }
 }
 
-void Measuring::finish(const PlannedCheckpoint& planned, std::span<const Work> later) {
+void StudyRunner::finish(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later) {
   if (processes_.first()) {
     const StoredCapture& capture = store_.add(planned.capture.label);
     result_.checkpoints.push_back({&planned, capture.folder, capture.info});
@@ -247,28 +251,30 @@ void Measuring::finish(const PlannedCheckpoint& planned, std::span<const Work> l
   evict(planned, later);
 }
 
-std::vector<Work> Measuring::decide() {
-  std::vector<Work> works(study_.plan.checkpoints.size());
-  if (processes_.first()) works = decide_work(study_, store_);
-  for (const Work& work : works) {  // an interrupted capture of another name goes on under its own
-    if (work.state.empty() || work.state == *work.planned->capture.state) continue;
+std::vector<CheckpointTask> StudyRunner::decide() {
+  std::vector<CheckpointTask> tasks(study_.plan.checkpoints.size());
+  if (processes_.first()) tasks = decide_tasks(study_, store_);
+  for (const CheckpointTask& task :
+       tasks) {  // an interrupted capture of another name goes on under its own
+    if (task.state.empty() || task.state == *task.planned->capture.state) continue;
     std::error_code ignored;
-    fs::rename(work.state, *work.planned->capture.state, ignored);
+    fs::rename(task.state, *task.planned->capture.state, ignored);
   }
-  for (size_t i = 0; i < works.size(); ++i) {
-    works[i].planned = &study_.plan.checkpoints[i];
-    works[i].task = static_cast<Task>(processes_.from_first(static_cast<int64_t>(works[i].task)));
-    works[i].missing = names_from_first(works[i].missing, processes_);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    tasks[i].planned = &study_.plan.checkpoints[i];
+    tasks[i].action =
+        static_cast<Action>(processes_.from_first(static_cast<int64_t>(tasks[i].action)));
+    tasks[i].missing = names_from_first(tasks[i].missing, processes_);
   }
-  return works;
+  return tasks;
 }
 
-void Measuring::read_ahead(std::span<const Work> works) {
+void StudyRunner::read_ahead(std::span<const CheckpointTask> tasks) {
   if (!processes_.first() || study_.experiment.from_vectors()) return;
   std::vector<ReadAhead::Checkpoint> checkpoints;
-  for (const Work& work : works) {
-    if (!is_to_measure(work) || failed_.contains(work.planned->capture.label)) continue;
-    checkpoints.push_back({work.planned->capture.model, work.planned->capture.label});
+  for (const CheckpointTask& task : tasks) {
+    if (!is_to_measure(task) || failed_.contains(task.planned->capture.label)) continue;
+    checkpoints.push_back({task.planned->capture.model, task.planned->capture.label});
   }
   if (checkpoints.empty()) return;
   // Other processes find in the system's cache what the first one has read.
@@ -277,7 +283,7 @@ void Measuring::read_ahead(std::span<const Work> works) {
   ahead_.emplace(std::move(checkpoints), *study_.timeline, directly);
 }
 
-void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> later) {
+void StudyRunner::evict(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later) {
   const auto& hub = planned.capture.model.hub;
   const std::string& label = planned.capture.label;
   // One process per machine, as each may have a cache of its own.
@@ -287,42 +293,42 @@ void Measuring::evict(const PlannedCheckpoint& planned, std::span<const Work> la
   };
   if (planned.vectors) return say(evict_vectors(shared_hub(), planned.vectors->source));
   if (!hub) return;
-  const bool needed = std::any_of(later.begin(), later.end(), [&](const Work& work) {
-    const auto& other = work.planned->capture.model.hub;
+  const bool needed = std::any_of(later.begin(), later.end(), [&](const CheckpointTask& task) {
+    const auto& other = task.planned->capture.model.hub;
     return other && other->name() == hub->name();
   });
   if (needed) return;
   say(evict_weights(shared_hub(), *hub));
 }
 
-void Measuring::take(Work& work, std::span<const Work> later) {
-  const PlannedCheckpoint& planned = *work.planned;
-  if (work.task == Task::leave_out) {
-    if (!work.why.empty() && processes_.first()) {
+void StudyRunner::take(CheckpointTask& task, std::span<const CheckpointTask> later) {
+  const PlannedCheckpoint& planned = *task.planned;
+  if (task.action == Action::leave_out) {
+    if (!task.why.empty() && processes_.first()) {
       log::warning(
           "{}: left out of tables and figures, as its capture is of something else: {}; run "
           "without --only to measure it again",
-          planned.capture.label, work.why);
+          planned.capture.label, task.why);
     }
     return;
   }
-  if (work.task != Task::keep) return measure(work, later);
+  if (task.action != Action::keep) return measure(task, later);
   if (!processes_.first()) return;
   if (study_.wanted(planned)) {
     const auto& all = study_.plan.checkpoints;
     log::info("{} of {}, {}: measured already", &planned - all.data() + 1, all.size(),
               planned.capture.label);
   }
-  store_.adopt(*work.stored, work.info);
+  store_.adopt(*task.stored, task.info);
   remove_states(*planned.capture.state, study_.out / "replaced");
-  result_.checkpoints.push_back({&planned, work.stored->folder, work.stored->info});
+  result_.checkpoints.push_back({&planned, task.stored->folder, task.stored->info});
   // Tables of something new are needed, so that it will be asked for.
   if (std::any_of(later.begin(), later.end(), is_to_measure)) {
     result_.analyses->start(result_.checkpoints.back());
   }
 }
 
-void Measuring::report_unused() const {
+void StudyRunner::report_unused() const {
   const std::vector<fs::path> unused = store_.unused(study_.labels());
   if (unused.empty()) return;
   std::vector<std::string> names;
@@ -331,20 +337,20 @@ void Measuring::report_unused() const {
             names.size() == 1 ? "it" : "them", names.size() == 1 ? "it" : "them");
 }
 
-Measured Measuring::run() {
+MeasuredStudy StudyRunner::run() {
   result_.failures = study_.plan.failures;
-  std::vector<Work> works = decide();
-  read_ahead(works);
-  for (size_t i = 0; i < works.size(); ++i) {
+  std::vector<CheckpointTask> tasks = decide();
+  read_ahead(tasks);
+  for (size_t i = 0; i < tasks.size(); ++i) {
     throw_if_interrupted();
-    const std::span<Work> later = std::span(works).subspan(i + 1);
-    if (failed_.contains(works[i].planned->capture.label)) continue;
-    if (stopped_ && is_to_measure(works[i])) continue;
+    const std::span<CheckpointTask> later = std::span(tasks).subspan(i + 1);
+    if (failed_.contains(tasks[i].planned->capture.label)) continue;
+    if (stopped_ && is_to_measure(tasks[i])) continue;
     try {
-      take(works[i], later);
-      if (!is_to_measure(works[i])) evict(*works[i].planned, later);
+      take(tasks[i], later);
+      if (!is_to_measure(tasks[i])) evict(*tasks[i].planned, later);
     } catch (const std::exception& error) {
-      note_failure(*works[i].planned, error);
+      note_failure(*tasks[i].planned, error);
     }
   }
   finish_writing();
@@ -363,6 +369,6 @@ Measured Measuring::run() {
 
 }  // namespace
 
-Measured measure_study(const Study& study) { return Measuring(study).run(); }
+MeasuredStudy measure_study(const Study& study) { return StudyRunner(study).run(); }
 
 }  // namespace ropewalk

@@ -11,7 +11,7 @@
 namespace ropewalk {
 
 // What came of measuring a study.
-struct Measured {
+struct MeasuredStudy {
   std::vector<MeasuredCheckpoint> checkpoints;  // that are finished, in the order of tables
   std::vector<CheckpointFailure> failures;      // of this run and of its plan
   std::shared_ptr<Analyses> analyses;           // of these checkpoints, begun or not
@@ -21,6 +21,6 @@ struct Measured {
 // again. Stops at the first checkpoint that fails unless the study is to keep going; what is
 // finished is returned either way. Of several processes the first one gets the result, and a
 // failure is thrown. Collective.
-Measured measure_study(const Study& study);
+MeasuredStudy measure_study(const Study& study);
 
 }  // namespace ropewalk

@@ -9,7 +9,7 @@
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/capture/capture_vectors.h"
 #include "ropewalk/study/run/plan_checks.h"
-#include "ropewalk/study/source/hub_place.h"
+#include "ropewalk/study/source/hub_uri.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
@@ -27,13 +27,13 @@ bool is_folder(const fs::path& path) {
 
 // Where a checkpoint that has weights of its own is, or the config of captured vectors. On the Hub,
 // only its config is fetched.
-struct Location {
+struct CheckpointLocation {
   fs::path folder;
   std::optional<HubCheckpoint> hub;
 };
 
-Location locate_checkpoint(const Experiment& experiment, const Phase& phase,
-                           const CheckpointEntry& entry) {
+CheckpointLocation locate_checkpoint(const Experiment& experiment, const Phase& phase,
+                                     const CheckpointEntry& entry) {
   if (entry.path) {
     const fs::path folder = experiment.resolve(*entry.path);
     if (is_folder(folder)) return {folder, {}};
@@ -70,18 +70,18 @@ Location locate_checkpoint(const Experiment& experiment, const Phase& phase,
 
 // Whose config a random checkpoint takes: the nearest one in its phase that has weights, the next
 // before the previous.
-Location locate_config(const Experiment& experiment, const Phase& phase, size_t place) {
+CheckpointLocation locate_config(const Experiment& experiment, const Phase& phase, size_t index) {
   const auto usable = [&](size_t i) { return !phase.checkpoints[i].random; };
-  for (size_t i = place + 1; i < phase.checkpoints.size(); ++i) {
+  for (size_t i = index + 1; i < phase.checkpoints.size(); ++i) {
     if (usable(i)) return locate_checkpoint(experiment, phase, phase.checkpoints[i]);
   }
-  for (size_t i = place; i-- > 0;) {
+  for (size_t i = index; i-- > 0;) {
     if (usable(i)) return locate_checkpoint(experiment, phase, phase.checkpoints[i]);
   }
   if (experiment.model && is_folder(experiment.resolve(*experiment.model))) {
     return {experiment.resolve(*experiment.model), {}};
   }
-  const CheckpointEntry& entry = phase.checkpoints[place];
+  const CheckpointEntry& entry = phase.checkpoints[index];
   throw InputError(
       "{}: '{}' has random weights, and its phase no other checkpoint whose config it could take; "
       "move it into one that has",
@@ -144,7 +144,7 @@ FoundVectors plan_vectors(const Experiment& experiment, const Phase& phase,
                           const CheckpointEntry& entry) {
   VectorsOptions options;
   options.from =
-      is_hub_place(*entry.vectors) ? *entry.vectors : experiment.resolve(*entry.vectors).string();
+      is_hub_uri(*entry.vectors) ? *entry.vectors : experiment.resolve(*entry.vectors).string();
   if (const std::optional<std::string>& name = experiment.model_of(phase)) {
     options.model = locate_checkpoint(experiment, phase, entry).folder;
     options.model_name = *name;
@@ -160,8 +160,8 @@ FoundVectors plan_vectors(const Experiment& experiment, const Phase& phase,
 }
 
 // The documents that a checkpoint reads, planned for it too.
-size_t place_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
-                  StudyPlan& plan) {
+size_t find_or_add_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
+                        StudyPlan& plan) {
   // With `ablate`, the head must predict them.
   const int64_t vocabulary =
       experiment.ablate ? model.text.config.vocabulary_size : model.known_words();
@@ -201,12 +201,12 @@ void number_by_context(const Experiment& experiment, std::vector<PlannedCheckpoi
   }
   std::vector<PlannedCheckpoint*> sorted;
   for (PlannedCheckpoint& planned : checkpoints) sorted.push_back(&planned);
-  const auto place = [&](const PlannedCheckpoint* planned) {
+  const auto order_of = [&](const PlannedCheckpoint* planned) {
     const bool several = planned->capture.label != planned->checkpoint;
     return std::pair(parts[planned->phase], several ? *planned->capture.model.context : 0);
   };
   std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](const auto* a, const auto* b) { return place(a) < place(b); });
+                   [&](const auto* a, const auto* b) { return order_of(a) < order_of(b); });
   for (size_t i = 0; i < sorted.size(); ++i) sorted[i]->order = static_cast<int64_t>(i);
 }
 
@@ -253,8 +253,8 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
       plan.checkpoints.push_back(std::move(planned));
       return;
     }
-    const Location found = entry.random ? locate_config(experiment, phase, i)
-                                        : locate_checkpoint(experiment, phase, entry);
+    const CheckpointLocation found = entry.random ? locate_config(experiment, phase, i)
+                                                  : locate_checkpoint(experiment, phase, entry);
     planned.capture.model.model = found.folder;
     planned.capture.model.hub = found.hub;
     const OpenModel model = open_planned(experiment, planned);
@@ -267,7 +267,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     check_alike(experiment, planned, model.text.config, first_label, first);
     check_asked_heads(experiment, model);
     if (model.checkpoint) model.weights();  // every tensor is there and has its shape
-    planned.text = place_text(experiment, phase, model, plan);
+    planned.text = find_or_add_text(experiment, phase, model, plan);
     plan.checkpoints.push_back(std::move(planned));
   };
   for (const Phase& phase : experiment.phases) {

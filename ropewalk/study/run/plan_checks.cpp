@@ -15,11 +15,11 @@ std::string context_warning(const Experiment& experiment, const Phase& phase,
                             const std::optional<int64_t>& context, const OpenModel& model,
                             const std::string& label) {
   if (!context) return {};
-  const std::string place = experiment.at(phase.context_line);
-  const std::string problem = no_positions(model.text, *context);
-  if (!problem.empty()) throw InputError("{}: '{}': {}", place, label, problem);
-  const std::string beyond = beyond_stated(model.text.config, *context);
-  return beyond.empty() ? beyond : fmt::format("{}: '{}': {}", place, label, beyond);
+  const std::string line = experiment.at(phase.context_line);
+  const std::string problem = too_few_positions_error(model.text, *context);
+  if (!problem.empty()) throw InputError("{}: '{}': {}", line, label, problem);
+  const std::string beyond = long_context_warning(model.text.config, *context);
+  return beyond.empty() ? beyond : fmt::format("{}: '{}': {}", line, label, beyond);
 }
 
 void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,

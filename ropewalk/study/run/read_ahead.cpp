@@ -53,7 +53,7 @@ ReadAhead::~ReadAhead() {
   thread_.join();
 }
 
-int64_t ReadAhead::place_of(const std::string& label) const {
+int64_t ReadAhead::index_of(const std::string& label) const {
   return std::find_if(checkpoints_.begin(), checkpoints_.end(),
                       [&](const Checkpoint& one) { return one.label == label; }) -
          checkpoints_.begin();
@@ -61,7 +61,7 @@ int64_t ReadAhead::place_of(const std::string& label) const {
 
 void ReadAhead::begin(const std::string& label) {
   std::unique_lock lock(mutex_);
-  begun_ = place_of(label);
+  begun_ = index_of(label);
   forget_before(static_cast<size_t>(begun_));
   if (fetching_ >= 0 && fetching_ <= begun_) stop_fetching_.request_stop();
   changed_.notify_all();
@@ -69,30 +69,30 @@ void ReadAhead::begin(const std::string& label) {
 }
 
 ReadAhead::Opened ReadAhead::ready(const std::string& label) {
-  const int64_t number = place_of(label);
+  const int64_t number = index_of(label);
   {
     const std::lock_guard lock(mutex_);
     ready_ = number;
     changed_.notify_all();
   }
-  const auto place = static_cast<size_t>(number);
-  return directly_ && !checkpoints_[place].model.random ? open(place) : nullptr;
+  const auto index = static_cast<size_t>(number);
+  return directly_ && !checkpoints_[index].model.random ? open(index) : nullptr;
 }
 
-ReadAhead::Opened ReadAhead::open(size_t place) {
+ReadAhead::Opened ReadAhead::open(size_t index) {
   const std::lock_guard lock(opening_);
-  Opened& opened = opened_[place];
+  Opened& opened = opened_[index];
   if (opened && opened->is_current()) return opened;
-  const auto& [model, label] = checkpoints_[place];
+  const auto& [model, label] = checkpoints_[index];
   auto checkpoint = std::make_shared<ropewalk::Checkpoint>(model.model, model.headers);
   if (has_room(*checkpoint, label)) checkpoint->read_directly();
   opened = std::move(checkpoint);
   return opened;
 }
 
-void ReadAhead::forget_before(size_t place) {
+void ReadAhead::forget_before(size_t index) {
   const std::lock_guard lock(opening_);
-  for (size_t past = 0; past < place; ++past) {
+  for (size_t past = 0; past < index; ++past) {
     stop_reading_[past].request_stop();
     if (opened_[past]) closing_.run([closed = std::move(opened_[past])]() mutable { closed = {}; });
   }
@@ -100,33 +100,33 @@ void ReadAhead::forget_before(size_t place) {
 
 void ReadAhead::run(const std::stop_token& stop) {
   limit_cores(kHashers);
-  for (size_t place = 0; place < checkpoints_.size(); ++place) {
-    const auto number = static_cast<int64_t>(place);
+  for (size_t index = 0; index < checkpoints_.size(); ++index) {
+    const auto number = static_cast<int64_t>(index);
     bool fetched = false;
     {
       std::unique_lock lock(mutex_);
       if (!changed_.wait(lock, stop, [&] { return begun_ >= number - 1; })) return;
     }
     try {
-      fetched = fetch(place);
+      fetched = fetch(index);
       std::unique_lock lock(mutex_);
       if (!changed_.wait(lock, stop, [&] { return fetched || ready_ >= number; })) return;
       lock.unlock();
-      if (!checkpoints_[place].model.random) read(place, stop);
+      if (!checkpoints_[index].model.random) read(index, stop);
     } catch (const std::exception& error) {
       log::debug("in the background: {}", error.what());
     }
   }
 }
 
-bool ReadAhead::fetch(size_t place) {
-  const ModelOptions& model = checkpoints_[place].model;
+bool ReadAhead::fetch(size_t index) {
+  const ModelOptions& model = checkpoints_[index].model;
   if (!model.hub) return true;
   {
     const std::lock_guard lock(mutex_);
-    if (begun_ >= static_cast<int64_t>(place)) return false;
+    if (begun_ >= static_cast<int64_t>(index)) return false;
     stop_fetching_ = {};
-    fetching_ = static_cast<int64_t>(place);
+    fetching_ = static_cast<int64_t>(index);
   }
   bool there = true;
   try {
@@ -143,19 +143,19 @@ bool ReadAhead::fetch(size_t place) {
   return there;
 }
 
-void ReadAhead::read(size_t place, const std::stop_token& stop) {
+void ReadAhead::read(size_t index, const std::stop_token& stop) {
   if (directly_) {
-    read_directly(place);
+    read_directly(index);
   } else {
-    read_into_cache(place, stop);
+    read_into_cache(index, stop);
   }
 }
 
-void ReadAhead::read_directly(size_t place) {
-  const std::stop_token stop = stop_reading_[place].get_token();
+void ReadAhead::read_directly(size_t index) {
+  const std::stop_token stop = stop_reading_[index].get_token();
   if (stop.stop_requested()) return;
-  const auto& [model, label] = checkpoints_[place];
-  const OpenModel opened = open_model(model, open(place));
+  const auto& [model, label] = checkpoints_[index];
+  const OpenModel opened = open_model(model, open(index));
   if (!opened.checkpoint->is_read_directly()) return;
   const Timeline::Span span(timeline_, "read", label);
   const WeightReader weights = opened.weights();
@@ -166,13 +166,13 @@ void ReadAhead::read_directly(size_t place) {
              format_bytes(opened.checkpoint->bytes_read()));
 }
 
-void ReadAhead::read_into_cache(size_t place, const std::stop_token& stop) {
-  const auto& [model, label] = checkpoints_[place];
+void ReadAhead::read_into_cache(size_t index, const std::stop_token& stop) {
+  const auto& [model, label] = checkpoints_[index];
   const ropewalk::Checkpoint checkpoint(model.model, model.headers);
   if (!has_room(checkpoint, label)) return;
   const Timeline::Span span(timeline_, "read", label);
   std::vector<char> part(size_t{8} << 20);
-  const auto number = static_cast<int64_t>(place);
+  const auto number = static_cast<int64_t>(index);
   int64_t read = 0;
   for (const auto& shard : checkpoint.shards()) {
     std::ifstream file(shard->path(), std::ios::binary);

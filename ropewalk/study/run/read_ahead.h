@@ -48,16 +48,16 @@ class ReadAhead {
   int64_t bytes_read() const { return bytes_read_; }
 
  private:
-  int64_t place_of(const std::string& label) const;
+  int64_t index_of(const std::string& label) const;
   void run(const std::stop_token& stop);
   // Whether all of it is there.
-  bool fetch(size_t place);
+  bool fetch(size_t index);
   // Opened once, by whoever comes first, or again where its files are others by now.
-  Opened open(size_t place);
-  void forget_before(size_t place);  // nobody needs them any more
-  void read(size_t place, const std::stop_token& stop);
-  void read_directly(size_t place);
-  void read_into_cache(size_t place, const std::stop_token& stop);
+  Opened open(size_t index);
+  void forget_before(size_t index);  // nobody needs them any more
+  void read(size_t index, const std::stop_token& stop);
+  void read_directly(size_t index);
+  void read_into_cache(size_t index, const std::stop_token& stop);
 
   std::vector<Checkpoint> checkpoints_;
   Timeline& timeline_;

@@ -33,19 +33,19 @@ std::string share(const Json& leaf, size_t heads) {
 }
 
 // A number of the text's table: its key in the summary, and what people call it.
-struct Shown {
+struct NamedNumber {
   std::string_view key;
   const char* name;
 };
 constexpr std::string_view kLoss = "loss";
 // The loss, where it was measured; of the others those without a sign first, then the published
 // ones.
-constexpr Shown kShown[] = {{kLoss, "loss"},
-                            {"mean_r2cv_q", "R²cv of q"},
-                            {"mean_r2cv_k", "R²cv of k"},
-                            {"mean_abs_r_k", "mean |r_k|"},
-                            {"mean_r_q", "mean r_q"},
-                            {"mean_r_k", "mean r_k"}};
+constexpr NamedNumber kNumbers[] = {{kLoss, "loss"},
+                                    {"mean_r2cv_q", "R²cv of q"},
+                                    {"mean_r2cv_k", "R²cv of k"},
+                                    {"mean_abs_r_k", "mean |r_k|"},
+                                    {"mean_r_q", "mean r_q"},
+                                    {"mean_r_k", "mean r_k"}};
 
 // Columns are counted in characters, not in bytes.
 std::string padded(const std::string& text, size_t width) {
@@ -87,8 +87,11 @@ std::string result_text(const Study& study) {
   std::string text = padded(phase_width == 0 ? "model" : "checkpoint", label_width + 2) +
                      padded(phase_width == 0 ? "" : "phase", phase_width);
   if (differ) text += padded("context", kContextWidth);
-  const auto there = [&](const Shown& one) { return one.key != kLoss || summary.contains(kLoss); };
-  for (const Shown& shown : kShown | std::views::filter(there)) text += padded(shown.name, kWidth);
+  const auto there = [&](const NamedNumber& one) {
+    return one.key != kLoss || summary.contains(kLoss);
+  };
+  for (const NamedNumber& shown : kNumbers | std::views::filter(there))
+    text += padded(shown.name, kWidth);
   text += "position-dominated\n";
   for (const Json& checkpoint : summary["checkpoints"]) {
     const auto label = checkpoint["label"].get<std::string>();
@@ -97,7 +100,7 @@ std::string result_text(const Study& study) {
       const Json& context = checkpoint["context"];
       text += padded(context.is_null() ? "–" : context.dump(), kContextWidth);
     }
-    for (const Shown& shown : kShown | std::views::filter(there)) {
+    for (const NamedNumber& shown : kNumbers | std::views::filter(there)) {
       text +=
           padded(number(summary.value(std::string(shown.key), Json::object()).value(label, Json())),
                  kWidth);

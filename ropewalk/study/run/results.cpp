@@ -38,15 +38,15 @@ bool worked(const Json& seconds) {
 }
 
 // A capture whose bytes are not those that were written.
-class Damaged : public std::runtime_error {
+class DamagedCapture : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 // A whole capture that cannot be analysed.
-class NotAnalysed : public InputError {
+class AnalysisFailure : public InputError {
  public:
-  NotAnalysed(std::string label, const InputError& why, const fs::path& folder)
+  AnalysisFailure(std::string label, const InputError& why, const fs::path& folder)
       : InputError("'{}' cannot be analysed: {}; {} is left as it is", label, why.what(),
                    folder.string()),
         label_(std::move(label)) {}
@@ -59,7 +59,7 @@ class NotAnalysed : public InputError {
 // Whether the bytes are to blame. Where capture.json has no hash, nobody knows.
 bool is_damaged(const MeasuredCheckpoint& measured) {
   try {
-    require_whole(measured.folder, measured.info);
+    require_complete(measured.folder, measured.info);
     return false;
   } catch (const InputError&) {
     return true;
@@ -82,25 +82,25 @@ void give_up_capture(const Study& study, const MeasuredCheckpoint& measured, con
   log::warning("{}; '{}' is measured again", why.what(), label);
 }
 
-CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoint& measured,
-                                      Analyses& analyses, std::set<std::string>& again) {
-  CheckpointAnalysis checkpoint;
+CheckpointTable analyze_checkpoint(const Study& study, const MeasuredCheckpoint& measured,
+                                   Analyses& analyses, std::set<std::string>& again) {
+  CheckpointTable checkpoint;
   try {
     checkpoint = analyses.take(measured);
   } catch (const InputError& error) {
     if (!is_damaged(measured)) {
-      throw NotAnalysed(measured.planned->capture.label, error, measured.folder);
+      throw AnalysisFailure(measured.planned->capture.label, error, measured.folder);
     }
     give_up_capture(study, measured, error, again);
-    throw Damaged(error.what());
+    throw DamagedCapture(error.what());
   }
   checkpoint.label = measured.planned->capture.label;
   checkpoint.phase = measured.planned->phase;
   checkpoint.order = measured.planned->order;
   const TrainingTime& time = measured.planned->time;
-  checkpoint.step = time.step.value_or(CheckpointAnalysis::kUnknown);
-  checkpoint.tokens = time.tokens.value_or(CheckpointAnalysis::kUnknown);
-  checkpoint.beside = study.experiment.models;
+  checkpoint.step = time.step.value_or(CheckpointTable::kUnknown);
+  checkpoint.tokens = time.tokens.value_or(CheckpointTable::kUnknown);
+  checkpoint.independent_model = study.experiment.models;
   checkpoint.model = study.experiment.models ? checkpoint.label : study.experiment.name;
   // All read the same documents, each cut to its own context: pairs are by the whole ones.
   const auto& documents = study.documents[measured.planned->text].documents;
@@ -111,7 +111,7 @@ CheckpointAnalysis analyze_checkpoint(const Study& study, const MeasuredCheckpoi
 }
 
 // Checkpoints that claim to be different ones.
-void warn_of_same_weights(const Measured& measured) {
+void warn_of_same_weights(const MeasuredStudy& measured) {
   std::map<std::string, std::string> first;
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
     if (checkpoint.info.random) continue;
@@ -124,7 +124,7 @@ void warn_of_same_weights(const Measured& measured) {
   }
 }
 
-Json table_inputs(const Study& study, const Measured& measured) {
+Json table_inputs(const Study& study, const MeasuredStudy& measured) {
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
     const CaptureInfo& info = checkpoint.info;
@@ -146,9 +146,9 @@ Json table_inputs(const Study& study, const Measured& measured) {
 }
 
 // Tables and figures, handed from stage to stage; read or made anew where a stage was up to date.
-class Products {
+class StudyProducts {
  public:
-  explicit Products(const Study& study) : study_(study) {}
+  explicit StudyProducts(const Study& study) : study_(study) {}
 
   void set(StudyTables tables) { tables_ = std::move(tables); }
   const StudyTables& tables() {
@@ -166,10 +166,10 @@ class Products {
   std::optional<std::vector<Figure>> figures_;
 };
 
-Stage tables_stage(const Study& study, const Measured& measured, Products& products,
+Stage tables_stage(const Study& study, const MeasuredStudy& measured, StudyProducts& products,
                    std::set<std::string>& again) {
   const auto make = [&]() -> std::vector<fs::path> {
-    std::vector<CheckpointAnalysis> checkpoints;
+    std::vector<CheckpointTable> checkpoints;
     for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
       throw_if_interrupted();
       checkpoints.push_back(analyze_checkpoint(study, checkpoint, *measured.analyses, again));
@@ -183,7 +183,7 @@ Stage tables_stage(const Study& study, const Measured& measured, Products& produ
   return {"tables", table_inputs(study, measured), make};
 }
 
-Stage figures_stage(const Study& study, const Json& tables, Products& products) {
+Stage figures_stage(const Study& study, const Json& tables, StudyProducts& products) {
   const Experiment& experiment = study.experiment;
   const Json inputs{{"program", version_details()},
                     {"tables", tables},
@@ -204,7 +204,7 @@ Stage figures_stage(const Study& study, const Json& tables, Products& products) 
   return {"figures", inputs, make};
 }
 
-Stage report_stage(const Study& study, const Json& manifest, Products& products) {
+Stage report_stage(const Study& study, const Json& manifest, StudyProducts& products) {
   return {"report",
           {{"page", report_template_digest()}, {"manifest", manifest}},
           [&study, &products, manifest]() -> std::vector<fs::path> {
@@ -222,7 +222,7 @@ Stage report_stage(const Study& study, const Json& manifest, Products& products)
 }
 
 // Draws the figures; an error is returned, as it must not keep the report from being written.
-std::exception_ptr try_figures(const Study& study, Products& products, const Json& former,
+std::exception_ptr try_figures(const Study& study, StudyProducts& products, const Json& former,
                                Json& manifest) {
   try {
     manifest["figures"] =
@@ -234,8 +234,8 @@ std::exception_ptr try_figures(const Study& study, Products& products, const Jso
 }
 
 // Edits heads, where the experiment asks for it; an error is returned likewise.
-std::exception_ptr try_ablation(const Study& study, const Measured& measured, const Json& former,
-                                Json& manifest) {
+std::exception_ptr try_ablation(const Study& study, const MeasuredStudy& measured,
+                                const Json& former, Json& manifest) {
   if (!study.experiment.ablate) {
     remove_made(study.out, former);
     manifest.erase("ablate");
@@ -252,13 +252,13 @@ std::exception_ptr try_ablation(const Study& study, const Measured& measured, co
 }
 
 // Of all that was measured.
-bool write_all(const Study& study, const Measured& measured, const Json& former,
+bool write_all(const Study& study, const MeasuredStudy& measured, const Json& former,
                std::set<std::string>& again) {
   const auto record = [&](const char* stage) {
     return former.is_object() ? former.value(stage, Json()) : Json();
   };
   warn_of_same_weights(measured);
-  Products products(study);
+  StudyProducts products(study);
   const auto write = [&](Json& manifest) {
     const Json seconds = study.timeline->seconds();
     manifest["seconds"] = worked(seconds) ? seconds : record("seconds");
@@ -271,7 +271,7 @@ bool write_all(const Study& study, const Measured& measured, const Json& former,
   try {
     manifest["tables"] =
         run_stage(study.out, tables_stage(study, measured, products, again), record("tables"));
-  } catch (const Damaged&) {
+  } catch (const DamagedCapture&) {
     return false;
   }
   // Pictures and a page of other tables must not stand beside these, whatever happens on the way.
@@ -301,11 +301,11 @@ bool write_all(const Study& study, const Measured& measured, const Json& former,
 
 }  // namespace
 
-bool write_results(const Study& study, Measured& measured, const Json& former,
+bool write_results(const Study& study, MeasuredStudy& measured, const Json& former,
                    std::set<std::string>& again) {
   try {
     return write_all(study, measured, former, again);
-  } catch (const NotAnalysed& failure) {
+  } catch (const AnalysisFailure& failure) {
     if (!study.options.keep_going) throw;
     log::error("{}", failure.what());
     measured.failures.push_back({failure.label(), std::current_exception()});

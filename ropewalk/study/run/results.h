@@ -13,7 +13,7 @@ namespace ropewalk {
 // `again` already, SystemError where it cannot be removed. One that cannot be analysed for another
 // reason is left as it is: an InputError names it or, where the study is to keep going, it becomes
 // a failure of `measured`, and the results are of the others.
-bool write_results(const Study& study, Measured& measured, const Json& manifest,
+bool write_results(const Study& study, MeasuredStudy& measured, const Json& manifest,
                    std::set<std::string>& again);
 
 // The headline numbers in a table, and where the rest is.

@@ -45,18 +45,18 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
   const auto look_at = [&](const fs::path& path) {
     std::error_code ignored;
     const bool ours =
-        !fs::is_directory(path, ignored) && (known.contains(path) || looks_ours(path));
-    if (is_there(path) && !ours) foreign.push_back(path);
+        !fs::is_directory(path, ignored) && (known.contains(path) || looks_like_a_result(path));
+    if (path_exists(path) && !ours) foreign.push_back(path);
   };
   for (const char* name : kTableFiles) look_at(study.out / name);
   // A folder that was locked before is a results folder; its manifest may be damaged.
   const fs::path manifest_file = study.out / kManifest;
   std::error_code error;
-  const bool used = is_there(study.out / ".lock") && !fs::is_directory(manifest_file, error);
+  const bool used = path_exists(study.out / ".lock") && !fs::is_directory(manifest_file, error);
   if (!used) look_at(manifest_file);
   for (const char* folder : {"checkpoints", kFigures, "replaced"}) {
     const fs::path path = study.out / folder;
-    if (is_there(path) && !fs::is_directory(path, error)) foreign.push_back(path);
+    if (path_exists(path) && !fs::is_directory(path, error)) foreign.push_back(path);
   }
   for (const std::string& name : figure_names(study.experiment.figures)) {
     for (const char* ending : {".vl.json", ".png", ".svg", ".pdf"}) {
@@ -67,8 +67,8 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
     const fs::path& folder = planned.capture.out;
     std::error_code ignored;
     const bool empty = fs::is_directory(folder, ignored) && fs::is_empty(folder, ignored);
-    if (!is_there(folder) || empty) continue;
-    for (const fs::path& path : foreign_in(folder)) foreign.push_back(path);
+    if (!path_exists(folder) || empty) continue;
+    for (const fs::path& path : foreign_files_in(folder)) foreign.push_back(path);
   }
   return foreign;
 }
@@ -86,7 +86,7 @@ void refuse_other_experiment(const Study& study, const Json& manifest) {
   // Of one name, they are the same study where the folder was asked for, or the other file was
   // moved or renamed.
   const bool asked_for = study.options.out.has_value();
-  if (name == study.experiment.name && (asked_for || !is_there(theirs))) return;
+  if (name == study.experiment.name && (asked_for || !path_exists(theirs))) return;
   throw InputError(
       "{}: holds the results of '{}' ({}), not of '{}' ({}); name another folder with --out, or "
       "take this one over with --replace",
@@ -112,7 +112,7 @@ ResultsFolder::ResultsFolder(const fs::path& out) : lock_(out) {
   }
   for (const fs::path& folder : folders) {
     for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-      if (!is_temporary_of(entry.path().filename().string(), lock_.former_token())) continue;
+      if (!is_temporary_of(entry.path().filename().string(), lock_.previous_token())) continue;
       fs::remove_all(entry.path(), ignored);
     }
   }

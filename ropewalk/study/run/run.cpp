@@ -45,7 +45,7 @@ bool is_of_machine(const std::exception_ptr& error) {
 
 // Before an error on writing results, which would hide it. With --keep-going it was said when it
 // happened. A disk that is full for a checkpoint is full for results too: then it is said once.
-void tell_first_failure(const Study& study, const Measured& measured) {
+void tell_first_failure(const Study& study, const MeasuredStudy& measured) {
   if (measured.failures.empty() || study.options.keep_going) return;
   const std::exception_ptr& first = measured.failures.front().error;
   if (is_of_machine(first) && is_of_machine(std::current_exception())) {
@@ -55,7 +55,7 @@ void tell_first_failure(const Study& study, const Measured& measured) {
 }
 
 // Once everything else is written: what is missing from it.
-void report_failures(const Study& study, const Measured& measured) {
+void report_failures(const Study& study, const MeasuredStudy& measured) {
   if (measured.failures.empty()) return;
   if (!study.options.keep_going) std::rethrow_exception(measured.failures.front().error);
   std::vector<std::string> labels;
@@ -81,7 +81,7 @@ void claim_folder(const Study& study, const Json& former) {
 // another run may have come first.
 Json hold_folder(const Study& study, std::optional<ResultsFolder>& folder) {
   const auto look = [&] {
-    Json manifest = read_if_there(study.out / kManifest);
+    Json manifest = read_json_or_null(study.out / kManifest);
     require_own_folder(study, manifest);
     return manifest;
   };
@@ -116,7 +116,7 @@ std::string run_study(const RunOptions& options) {
   for (DocumentSet& documents : study.documents) broadcast_documents(documents, processes);
   std::set<std::string> again;  // labels whose captures turned out to be damaged
   for (;;) {
-    Measured measured = measure_study(study);
+    MeasuredStudy measured = measure_study(study);
     bool written = true;
     if (processes.first() && !measured.checkpoints.empty()) {
       try {

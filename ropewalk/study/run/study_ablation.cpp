@@ -66,7 +66,7 @@ class CheckpointAblation {
   std::optional<WeightReader> weights_;
 };
 
-std::vector<Ablation> measure_all(const Study& study, const Measured& measured) {
+std::vector<Ablation> measure_all(const Study& study, const MeasuredStudy& measured) {
   std::vector<Ablation> made;
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
     throw_if_interrupted();
@@ -95,7 +95,7 @@ std::vector<Ablation> measure_all(const Study& study, const Measured& measured) 
 
 }  // namespace
 
-Stage ablation_stage(const Study& study, const Measured& measured) {
+Stage ablation_stage(const Study& study, const MeasuredStudy& measured) {
   Json captures = Json::array(), texts = Json::array();
   for (const DocumentSet& documents : study.ablate_documents) {
     texts.push_back(documents_digest(make_records(documents.documents)));

@@ -12,7 +12,7 @@ namespace ropewalk {
 // entries of the corpus after those that were measured. What is done of a checkpoint is kept in
 // OUT/ablate/LABEL and gone on with. Sets that a checkpoint has no head for are left out, with a
 // warning.
-Stage ablation_stage(const Study& study, const Measured& measured);
+Stage ablation_stage(const Study& study, const MeasuredStudy& measured);
 
 // The figures that the stage left in the results folder, by its record in the manifest.
 std::vector<Figure> ablation_figures(const Study& study, const Json& record);

@@ -7,8 +7,8 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/checkpoint/tokenizer_files.h"
 #include "ropewalk/study/ablation/ablation_job.h"
-#include "ropewalk/study/source/corpus_place.h"
-#include "ropewalk/study/source/hub_place.h"
+#include "ropewalk/study/source/corpus_source.h"
+#include "ropewalk/study/source/hub_uri.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
@@ -68,15 +68,15 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
 }
 
 // Where the experiment's corpus is; a path that is not there is an InputError.
-CorpusPlace find_corpus(const Experiment& experiment) {
+CorpusSource find_corpus(const Experiment& experiment) {
   const Experiment::Corpus& corpus = experiment.corpus;
-  CorpusPlace place{corpus.path, corpus.dataset, {corpus.field, corpus.id}};
-  if (corpus.dataset || is_hub_place(corpus.path.string())) return place;
-  place.path = experiment.resolve(corpus.path);
+  CorpusSource source{corpus.path, corpus.dataset, {corpus.field, corpus.id}};
+  if (corpus.dataset || is_hub_uri(corpus.path.string())) return source;
+  source.path = experiment.resolve(corpus.path);
   std::error_code ignored;
-  if (fs::exists(place.path, ignored)) return place;
+  if (fs::exists(source.path, ignored)) return source;
   throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
-                   experiment.at(corpus.line), place.path.string());
+                   experiment.at(corpus.line), source.path.string());
 }
 
 // Which documents of the corpus.
@@ -87,7 +87,7 @@ struct Part {
 
 DocumentSet read_part(const Experiment& experiment, const StudyPlan& plan, size_t text,
                       const Part& part, std::optional<Dataset>& found) {
-  const CorpusPlace place = find_corpus(experiment);
+  const CorpusSource source = find_corpus(experiment);
   DocumentOptions wanted;
   wanted.context = plan.texts[text].longest_context;
   wanted.min_tokens = experiment.corpus.min_tokens;
@@ -98,9 +98,9 @@ DocumentSet read_part(const Experiment& experiment, const StudyPlan& plan, size_
   wanted.blocks = experiment.blocks;
   const std::optional<fs::path> tokenizer = find_tokenizer(experiment, plan, text);
   try {
-    return read_placed_documents(place, tokenizer, wanted, found);
+    return read_source_documents(source, tokenizer, wanted, found);
   } catch (const InputError& error) {
-    if (!place.dataset && !is_hub_place(place.path.string())) throw;
+    if (!source.dataset && !is_hub_uri(source.path.string())) throw;
     throw InputError("{}: corpus: {}", experiment.at(experiment.corpus.line), error.what());
   }
 }

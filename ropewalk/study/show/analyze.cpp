@@ -37,9 +37,9 @@ bool use_moments(const fs::path& folder, const std::string& from) {
   return fs::exists(folder / kMomentsName, ignored) || fs::is_regular_file(folder, ignored);
 }
 
-std::string labels_text(const std::vector<CheckpointAnalysis>& checkpoints) {
+std::string labels_text(const std::vector<CheckpointTable>& checkpoints) {
   std::string text;
-  for (const CheckpointAnalysis& checkpoint : checkpoints) {
+  for (const CheckpointTable& checkpoint : checkpoints) {
     text += (text.empty() ? "" : ", ") + checkpoint.label;
   }
   return printable_excerpt(text, 400);
@@ -47,8 +47,8 @@ std::string labels_text(const std::vector<CheckpointAnalysis>& checkpoints) {
 
 }  // namespace
 
-CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& options) {
-  require_there(folder);
+CheckpointTable analyze_folder(const fs::path& folder, const AnalyzeOptions& options) {
+  require_exists(folder);
   refuse_results(folder);
   if (!use_moments(folder, options.from)) {
     return analyze_vectors(folder, options.components, options.kv_group);
@@ -57,20 +57,19 @@ CheckpointAnalysis analyze_folder(const fs::path& folder, const AnalyzeOptions& 
                          options.components, moments_path(folder).string());
 }
 
-bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints) {
+bool order_by_training(std::vector<CheckpointTable>& checkpoints) {
   std::vector<std::string> given;
-  for (const CheckpointAnalysis& checkpoint : checkpoints) given.push_back(checkpoint.label);
+  for (const CheckpointTable& checkpoint : checkpoints) given.push_back(checkpoint.label);
   const auto all = [&](const auto& holds) {
     return std::all_of(checkpoints.begin(), checkpoints.end(), holds);
   };
   // Where all state one, contexts follow each other, each of them a run.
   const bool contexts =
-      all([](const CheckpointAnalysis& c) { return split_label(c.label).context > 0; });
-  const bool steps = all([](const CheckpointAnalysis& c) {
-    return c.random || names_step(split_label(c.label).name);
-  });
+      all([](const CheckpointTable& c) { return split_label(c.label).context > 0; });
+  const bool steps = all(
+      [](const CheckpointTable& c) { return c.random || names_step(split_label(c.label).name); });
   std::stable_sort(checkpoints.begin(), checkpoints.end(),
-                   [&](const CheckpointAnalysis& a, const CheckpointAnalysis& b) {
+                   [&](const CheckpointTable& a, const CheckpointTable& b) {
                      const ContextLabel mine = split_label(a.label), other = split_label(b.label);
                      if (a.random != b.random) return a.random;
                      if (contexts && mine.context != other.context) {
@@ -100,13 +99,13 @@ GivenCapture parse_capture(const std::string& text) {
 
 void analyze(const AnalyzeOptions& options) {
   const fs::path folder = tables_folder(options.out);
-  std::vector<CheckpointAnalysis> checkpoints;
+  std::vector<CheckpointTable> checkpoints;
   std::set<std::string> labels;
   Progress progress("analyze", "captures", static_cast<int64_t>(options.captures.size()));
   for (const std::string& text : options.captures) {
     throw_if_interrupted();
     const auto [capture, label] = parse_capture(text);
-    CheckpointAnalysis analysis = analyze_folder(capture, options);
+    CheckpointTable analysis = analyze_folder(capture, options);
     analysis.order = static_cast<int64_t>(checkpoints.size());
     if (!label.empty()) analysis.label = label;
     if (analysis.label.empty())
@@ -130,7 +129,7 @@ void analyze(const AnalyzeOptions& options) {
               labels_text(checkpoints));
   }
   for (const std::string& warning : check_comparable(checkpoints)) log::warning("{}", warning);
-  refuse_held(folder);
+  require_unlocked(folder);
   std::error_code error;
   fs::create_directories(folder, error);
   const StudyTables tables = write_tables(folder, checkpoints, options.changes);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/study/show/tables.h"
 
 namespace ropewalk {
@@ -35,12 +35,11 @@ struct GivenCapture {
 GivenCapture parse_capture(const std::string& text);
 
 // The analysis of one capture.
-CheckpointAnalysis analyze_folder(const std::filesystem::path& capture,
-                                  const AnalyzeOptions& options);
+CheckpointTable analyze_folder(const std::filesystem::path& capture, const AnalyzeOptions& options);
 
 // Puts baselines first and the others in the order of training, by their labels where each of them
 // names a step; numbers them from 0. Returns whether anything moved.
-bool order_by_training(std::vector<CheckpointAnalysis>& checkpoints);
+bool order_by_training(std::vector<CheckpointTable>& checkpoints);
 
 // Joins captures of one model on different documents into a new folder.
 void merge_captures(const std::vector<std::filesystem::path>& captures,

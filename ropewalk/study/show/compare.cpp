@@ -31,9 +31,9 @@ struct Line {
   }
 };
 
-class Comparison {
+class ReferenceComparison {
  public:
-  Comparison(const RunNumbers& run, const Json& reference, const std::string& source)
+  ReferenceComparison(const RunNumbers& run, const Json& reference, const std::string& source)
       : run_(run), reference_(reference), source_(source) {
     for (const auto* group : {&run.baselines, &run.checkpoints}) {
       for (const CheckpointNumbers& numbers : *group) checkpoints_.push_back(&numbers);
@@ -46,9 +46,9 @@ class Comparison {
   std::string text() {
     check_reference_keys(reference_, source_);
     text_ = compare_contexts(run_, reference_, source_);
-    for (size_t i = 0; i < readings_.size(); ++i) means(readings_[i].reading->mean, i);
+    for (size_t i = 0; i < views_.size(); ++i) means(views_[i].view->mean, i);
     taxonomy();
-    for (size_t i = 0; i < readings_.size(); ++i) grid(readings_[i].reading->depth, i);
+    for (size_t i = 0; i < views_.size(); ++i) grid(views_[i].view->depth, i);
     const std::string models = other_models();
     if (compared_ == 0 && models.empty()) fail();
     if (compared_ == 0) text_ += fmt::format("no label of the run is in {}\n\n", source_);
@@ -130,14 +130,14 @@ class Comparison {
     compared_ += lines.size();
   }
 
-  void means(const std::string& key, size_t reading) {
+  void means(const std::string& key, size_t view) {
     const Json* values = group(key);
     if (values == nullptr) return;
     std::vector<Line> lines;
     for (const CheckpointNumbers* numbers : checkpoints_) {
       const auto found = values->find(numbers->label);
       if (found == values->end()) continue;
-      const HeadMean& mean = numbers->readings[reading].over_heads;
+      const HeadMean& mean = numbers->views[view].over_heads;
       lines.push_back({numbers->label,
                        "",
                        {mean.mean, mean.se},
@@ -176,7 +176,7 @@ class Comparison {
     missing(*values);
   }
 
-  void grid(const std::string& key, size_t reading) {
+  void grid(const std::string& key, size_t view) {
     const Json* values = group(key);
     if (values == nullptr) return;
     bool begun = false, lacks = false;
@@ -189,7 +189,7 @@ class Comparison {
         throw InputError("{}: {} of '{}' is not a list of {} cells", source_, key,
                          printable(numbers->label), kDepthBins);
       }
-      const auto& depth = numbers->readings[reading].depth;
+      const auto& depth = numbers->views[view].depth;
       if (std::all_of(depth.begin(), depth.end(),
                       [](const DepthCell& cell) { return std::isnan(cell.value); })) {
         lacks = true;
@@ -262,7 +262,7 @@ class Comparison {
   const RunNumbers& run_;
   const Json& reference_;
   const std::string& source_;
-  const std::vector<PlacedReading> readings_ = all_readings();
+  const std::vector<IndexedView> views_ = all_views();
   std::vector<const CheckpointNumbers*> checkpoints_;
   size_t label_width_ = std::string_view("checkpoint").size();
   std::string text_;
@@ -277,7 +277,7 @@ std::string compare_with_reference(const RunNumbers& run, const Json& reference,
   if (!reference.is_object()) {
     throw InputError("{}: expected a JSON object with keys such as mean_r_q", source);
   }
-  return Comparison(run, reference, source).text();
+  return ReferenceComparison(run, reference, source).text();
 }
 
 }  // namespace ropewalk

@@ -15,9 +15,9 @@ namespace ropewalk {
 
 std::vector<std::string> compared_keys() {
   std::vector<std::string> keys, depth;
-  for (const PlacedReading& placed : all_readings()) {
-    if (!placed.reading->mean.empty()) keys.push_back(placed.reading->mean);
-    if (!placed.reading->depth.empty()) depth.push_back(placed.reading->depth);
+  for (const IndexedView& indexed : all_views()) {
+    if (!indexed.view->mean.empty()) keys.push_back(indexed.view->mean);
+    if (!indexed.view->depth.empty()) depth.push_back(indexed.view->depth);
   }
   keys.push_back("taxonomy");
   keys.insert(keys.end(), depth.begin(), depth.end());
@@ -28,11 +28,11 @@ std::vector<std::string> compared_keys() {
 void check_reference_keys(const Json& reference, const std::string& source) {
   const std::vector<std::string> compared = compared_keys();
   const std::vector<std::string_view> known(compared.begin(), compared.end());
-  const std::vector<PlacedReading> readings = all_readings();
+  const std::vector<IndexedView> views = all_views();
   for (const auto& [key, value] : reference.items()) {
     const bool spread = std::any_of(
-        readings.begin(), readings.end(),
-        [&key = key](const PlacedReading& placed) { return placed.reading->spread == key; });
+        views.begin(), views.end(),
+        [&key = key](const IndexedView& indexed) { return indexed.view->spread == key; });
     if (spread) continue;
     const std::string near = nearest(key, known);
     if (near.empty() || near == key) continue;
@@ -42,13 +42,13 @@ void check_reference_keys(const Json& reference, const std::string& source) {
 }
 
 std::string why_without_numbers(const RunNumbers& run) {
-  const std::vector<PlacedReading> readings = all_readings();
+  const std::vector<IndexedView> views = all_views();
   const std::filesystem::path table = run.source;
   const std::string heads = (table.parent_path() / kHeads).string();
-  for (size_t i = 0; i < readings.size(); ++i) {
-    if (readings[i].statistic->table != Table::heads) continue;
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (views[i].statistic->table != Table::heads) continue;
     const auto there = [&](const CheckpointNumbers& numbers) {
-      return !std::isnan(numbers.readings[i].over_heads.mean);
+      return !std::isnan(numbers.views[i].over_heads.mean);
     };
     if (std::any_of(run.checkpoints.begin(), run.checkpoints.end(), there)) {
       return fmt::format("{} has no such column", heads);

@@ -19,15 +19,15 @@ namespace {
 // A mean over heads that some model states.
 struct Column {
   std::string key;
-  size_t reading = 0;                    // in all_readings()
+  size_t view = 0;                       // in all_views()
   std::map<std::string, double> models;  // by name
 };
 
-struct OtherModels {
+struct ReferenceModels {
   std::string about;
   int64_t context = 0;
   std::vector<std::string> names;
-  std::vector<Column> columns;  // in the order of all_readings()
+  std::vector<Column> columns;  // in the order of all_views()
 };
 
 std::string quoted(const std::string& key) { return "'" + printable_excerpt(key, 60) + "'"; }
@@ -58,7 +58,7 @@ void read_model(const std::string& name, const Json& means, const std::string& s
   }
 }
 
-OtherModels read_models(const Json& section, const std::string& source) {
+ReferenceModels read_models(const Json& section, const std::string& source) {
   const std::string expected = "expected an object with about, context and models";
   if (!section.is_object()) {
     throw InputError("{}: other_models is {}; {}", source, kind_of(section), expected);
@@ -81,11 +81,10 @@ OtherModels read_models(const Json& section, const std::string& source) {
     throw InputError("{}: other_models: models is {}; expected an object of models by name", source,
                      models.is_object() ? "empty" : kind_of(models));
   }
-  OtherModels others{about.get<std::string>(), context.get<int64_t>(), {}, {}};
-  const std::vector<PlacedReading> readings = all_readings();
-  for (size_t i = 0; i < readings.size(); ++i) {
-    if (!readings[i].reading->mean.empty())
-      others.columns.push_back({readings[i].reading->mean, i, {}});
+  ReferenceModels others{about.get<std::string>(), context.get<int64_t>(), {}, {}};
+  const std::vector<IndexedView> views = all_views();
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (!views[i].view->mean.empty()) others.columns.push_back({views[i].view->mean, i, {}});
   }
   for (const auto& [name, means] : models.items()) {
     if (name.find_first_not_of(" \t") == std::string::npos) {
@@ -108,7 +107,7 @@ struct Row {
 
 std::string compare_with_models(const RunNumbers& run, const Json& section,
                                 const std::string& source) {
-  const OtherModels others = read_models(section, source);
+  const ReferenceModels others = read_models(section, source);
   std::vector<Row> rows;
   for (const std::string& name : others.names) {
     Row& row =
@@ -125,7 +124,7 @@ std::string compare_with_models(const RunNumbers& run, const Json& section,
       Row& row = rows.emplace_back(
           Row{printable_excerpt(numbers.label, kLongestComparedLabel), numbers.context, {}});
       for (const Column& column : others.columns) {
-        row.numbers.push_back(numbers.readings[column.reading].over_heads.mean);
+        row.numbers.push_back(numbers.views[column.view].over_heads.mean);
         common = common || !std::isnan(row.numbers.back());
       }
     }

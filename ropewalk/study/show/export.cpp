@@ -17,15 +17,16 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-struct Target {
+struct ExportTarget {
   const char* name;
-  Exported (*make)(const ExportSource&);
+  ExportedModel (*make)(const ExportSource&);
 };
-constexpr Target kTargets[] = {{"kvpress", export_to_kvpress}, {"q-filters", export_to_q_filters}};
+constexpr ExportTarget kTargets[] = {{"kvpress", export_to_kvpress},
+                                     {"q-filters", export_to_q_filters}};
 
-const Target& find_target(const std::string& name) {
+const ExportTarget& find_target(const std::string& name) {
   const auto* found = std::find_if(std::begin(kTargets), std::end(kTargets),
-                                   [&](const Target& target) { return target.name == name; });
+                                   [&](const ExportTarget& target) { return target.name == name; });
   if (found == std::end(kTargets)) {
     throw UsageError("--to '{}' is unknown; use kvpress or q-filters", name);
   }
@@ -44,7 +45,7 @@ Json identity(const CaptureInfo& info) {
   return some;
 }
 
-void write_tensors(const fs::path& path, const Exported& made, const std::string& source) {
+void write_tensors(const fs::path& path, const ExportedModel& made, const std::string& source) {
   std::vector<TensorToWrite> tensors;
   for (const auto& [name, values] : made.tensors) {
     const at::Tensor kept = values.contiguous();
@@ -63,12 +64,12 @@ void write_tensors(const fs::path& path, const Exported& made, const std::string
 
 std::vector<std::string> export_targets() {
   std::vector<std::string> names;
-  for (const Target& target : kTargets) names.emplace_back(target.name);
+  for (const ExportTarget& target : kTargets) names.emplace_back(target.name);
   return names;
 }
 
 void export_capture(const ExportOptions& options) {
-  const Target& target = find_target(options.to);
+  const ExportTarget& target = find_target(options.to);
   refuse_used_folder(options.out);
   const CaptureMoments moments = read_capture(options.capture, Blocks::if_there, Tokens::all);
   const std::string file = moments_path(options.capture).string();
@@ -79,7 +80,7 @@ void export_capture(const ExportOptions& options) {
                      source.name, d, source.d());
   }
   require_all_heads(source, target.name);
-  const Exported made = target.make(source);
+  const ExportedModel made = target.make(source);
   for (const std::string& warning : made.warnings) log::warning("{}: {}", source.name, warning);
   Json facts = made.facts;
   facts["format"] = 1;

@@ -1,6 +1,6 @@
 #include "ropewalk/study/show/export_kvpress.h"
 
-#include "ropewalk/analysis/cases/head_cases.h"
+#include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/files/kept_fields.h"
@@ -45,11 +45,11 @@ at::Tensor variances(const at::Tensor& squares, const at::Tensor& mean, const at
 }
 
 // Standard errors of one head's mean and variances, over their own lengths.
-struct Errors {
+struct StandardErrors {
   double mean;
   double variance;
 };
-Errors errors_of(const KeptFields& sums, int64_t stream, const at::Tensor& block_tokens) {
+StandardErrors errors_of(const KeptFields& sums, int64_t stream, const at::Tensor& block_tokens) {
   if (!sums.has_blocks()) return {kUndefined, kUndefined};
   const auto total = [&](const char* field) { return sums.total(field)[stream]; };
   const auto blocks = [&](const char* field) {
@@ -69,7 +69,7 @@ Errors errors_of(const KeptFields& sums, int64_t stream, const at::Tensor& block
 
 }  // namespace
 
-Exported export_to_kvpress(const ExportSource& source) {
+ExportedModel export_to_kvpress(const ExportSource& source) {
   refuse_other_rotations(source);
   const KeptFields sums = sums_of_queries(source);
   const BlockCounts& counts = source.moments.counts;
@@ -91,13 +91,13 @@ Exported export_to_kvpress(const ExportSource& source) {
         unpack_triangle(rows(sums.total("products")), d) - count * m.unsqueeze(2) * m.unsqueeze(1);
     covariances.push_back((centred / (count - 1)).to(at::kFloat));
     for (int64_t head = 0; head < heads; ++head) {
-      const Errors errors = errors_of(sums, layer * heads + head, block_tokens);
+      const StandardErrors errors = errors_of(sums, layer * heads + head, block_tokens);
       mean_errors.push_back(errors.mean);
       variance_errors.push_back(errors.variance);
     }
   }
   const CaptureInfo& info = source.moments.info;
-  Exported made;
+  ExportedModel made;
   made.config = {{"num_layers", source.layers()},
                  {"num_heads", heads},
                  {"head_dim", d},

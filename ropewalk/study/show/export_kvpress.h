@@ -7,6 +7,6 @@ namespace ropewalk {
 // Means and covariances of queries before RoPE, of tokens past the first four, as Expected
 // Attention of kvpress reads them (ExpectedAttentionStats). Throws InputError where the capture
 // does not keep sums before RoPE, or where kvpress would rotate other pairs than the model does.
-Exported export_to_kvpress(const ExportSource& source);
+ExportedModel export_to_kvpress(const ExportSource& source);
 
 }  // namespace ropewalk

@@ -11,11 +11,11 @@ namespace {
 
 // One query head's direction: of the whole sample, and without each block.
 struct Direction {
-  at::Tensor rows;      // [cases, d], of length 1
+  at::Tensor rows;      // [replicates, d], of length 1
   double strength = 0;  // of its sign: the mean along it over the root mean square
 };
 
-Direction direction_of(const StreamCases& queries, int64_t cases, const std::string& where) {
+Direction direction_of(const StreamReplicates& queries, int64_t cases, const std::string& where) {
   const at::Tensor mean = queries.mean.slice(0, 0, cases);
   const at::Tensor second = queries.products.slice(0, 0, cases) /
                                 queries.tokens.slice(0, 0, cases).unsqueeze(1).unsqueeze(2) +
@@ -23,8 +23,8 @@ Direction direction_of(const StreamCases& queries, int64_t cases, const std::str
   if (!second.isfinite().all().item<bool>()) {
     throw InputError("{}: the products of queries are too large", where);
   }
-  const auto [values, vectors] = at::linalg_eigh(second);                          // ascending
-  const at::Tensor first = vectors.select(2, vectors.size(2) - 1);                 // [cases, d]
+  const auto [values, vectors] = at::linalg_eigh(second);           // ascending
+  const at::Tensor first = vectors.select(2, vectors.size(2) - 1);  // [replicates, d]
   const at::Tensor way = at::where((first * first[0]).sum(1, true) < 0, -1., 1.);  // the whole's
   const double along = first[0].dot(mean[0]).item<double>();
   const double size = std::sqrt(std::max(0., values[0][-1].item<double>()));
@@ -33,9 +33,9 @@ Direction direction_of(const StreamCases& queries, int64_t cases, const std::str
 
 }  // namespace
 
-Exported export_to_q_filters(const ExportSource& source) {
+ExportedModel export_to_q_filters(const ExportSource& source) {
   const BlockCounts& counts = source.moments.counts;
-  const std::vector<int64_t> blocks = filled_blocks(source.moments);
+  const std::vector<int64_t> blocks = nonempty_blocks(source.moments);
   const StreamSet queries = source.moments.streams(StreamKind::query);
   const int64_t layers = source.layers(), kv_heads = source.kv_heads(), d = source.d();
   const int64_t group = source.facts.group(), groups = layers * kv_heads;
@@ -63,7 +63,7 @@ Exported export_to_q_filters(const ExportSource& source) {
           cases == 1 ? kUndefined : relative_error(mean[0], mean.slice(0, 1), sizes);
     }
   });
-  Exported made;
+  ExportedModel made;
   made.config = {{"num_layers", layers}, {"num_kv_heads", kv_heads}, {"kv_head_dim", d}};
   made.tensors = {{"q_filters", filters.to(at::kFloat).view({layers, kv_heads, d})}};
   Json weak = Json::array();

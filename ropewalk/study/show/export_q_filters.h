@@ -8,7 +8,7 @@ namespace ropewalk {
 // head, the first eigenvector of its second moments about zero, after RoPE, turned away from the
 // mean; averaged over the query heads that read the same keys. Throws InputError where the capture
 // was taken before RoPE.
-Exported export_to_q_filters(const ExportSource& source);
+ExportedModel export_to_q_filters(const ExportSource& source);
 
 // A direction's sign is weak where the mean along it is less than this share of the root mean
 // square.

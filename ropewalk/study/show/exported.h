@@ -22,7 +22,7 @@ struct ExportSource {
 };
 
 // What that program reads.
-struct Exported {
+struct ExportedModel {
   struct Tensor {
     std::string name;
     at::Tensor values;  // float32

@@ -11,7 +11,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/figures/parts/head_name.h"
-#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/view_look.h"
 #include "ropewalk/figures/render.h"
 #include "ropewalk/figures/series_figures.h"
 #include "ropewalk/figures/training_lines.h"
@@ -24,11 +24,11 @@ constexpr std::string_view kTitleGap = " · ";  // between the run's name and a 
 
 void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptions& figures) {
   if (figures.title.empty()) figures.title = experiment.name;
-  struct Said {
+  struct CheckpointTime {
     std::string phase;
     TrainingTime time;
   };
-  std::map<std::string, Said> said;
+  std::map<std::string, CheckpointTime> said;
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) {
       for (const std::string& label : phase.labels_of(entry)) {
@@ -59,12 +59,13 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
 void warn_of_missing(const RunNumbers& run, const AskedFigures& asked) {
   std::set<std::string> said;
   for (const std::string& key : asked_keys(asked)) {
-    const size_t reading = find_reading(key);
-    if (has_numbers(run, reading) || !said.insert(key).second) continue;
-    const bool beside = all_readings()[reading].statistic->table == Table::heads;
-    log::warning(
-        "{}: has no {} of heads that count, so no figure of it{}", run.source, key,
-        beside ? "; it is a column of heads.csv, which analyze writes beside the table" : "");
+    const size_t view = find_view(key);
+    if (has_numbers(run, view) || !said.insert(key).second) continue;
+    const bool of_heads_table = all_views()[view].statistic->table == Table::heads;
+    log::warning("{}: has no {} of heads that count, so no figure of it{}", run.source, key,
+                 of_heads_table
+                     ? "; it is a column of heads.csv, which analyze writes beside the table"
+                     : "");
   }
 }
 
@@ -94,11 +95,11 @@ void add_heads(std::vector<Figure>& figures, const StudyTables& tables, const Ru
 }
 
 // Before anything is drawn: somebody mistyped it.
-void require_heads(const HeadTable& table, const std::vector<QueryHead>& heads) {
+void require_heads(const RunTable& table, const std::vector<QueryHead>& heads) {
   for (const QueryHead& head : heads) {
     if (has_head(table, head)) continue;
     int64_t layers = 0, last = 0;
-    for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
+    for (const CheckpointTable& checkpoint : table.checkpoints) {
       for (const int64_t layer : checkpoint.layer) layers = std::max(layers, layer);
       for (const int64_t one : checkpoint.q_head) last = std::max(last, one);
     }
@@ -148,10 +149,10 @@ std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
                                                 const std::filesystem::path& out,
                                                 const std::vector<std::string>& formats) {
   write_figures(figures, out, formats);
-  const std::vector<CheckpointAnalysis>& checkpoints = tables.heads.checkpoints;
+  const std::vector<CheckpointTable>& checkpoints = tables.heads.checkpoints;
   const auto steps = std::count_if(checkpoints.begin(), checkpoints.end(),
-                                   [](const CheckpointAnalysis& c) { return !c.random; });
-  const bool models = !checkpoints.empty() && checkpoints.front().beside;
+                                   [](const CheckpointTable& c) { return !c.random; });
+  const bool models = !checkpoints.empty() && checkpoints.front().independent_model;
   log::info("{}: {} of {}", out.string(),
             format_number_of(static_cast<int64_t>(figures.size()), "figure"),
             format_number_of(steps, models ? "model" : "checkpoint"));
@@ -176,9 +177,9 @@ std::string list_figures(const DrawOptions& options) {
   }
   std::vector<std::string> keys;
   const RunNumbers& run = tables.numbers();
-  const std::vector<PlacedReading> readings = all_readings();
-  for (size_t i = 0; i < readings.size(); ++i) {
-    if (has_numbers(run, i)) keys.push_back(readings[i].reading->key);
+  const std::vector<IndexedView> views = all_views();
+  for (size_t i = 0; i < views.size(); ++i) {
+    if (has_numbers(run, i)) keys.push_back(views[i].view->key);
   }
   return text + fmt::format("\n--statistic, --portrait: {}\n", fmt::join(keys, ", "));
 }

@@ -13,11 +13,11 @@ struct SummaryKeys {
 
 SummaryKeys summary_keys() {
   SummaryKeys keys;
-  for (const PlacedReading& placed : all_readings()) {
-    for (const std::string& key : {placed.reading->mean, placed.reading->spread}) {
+  for (const IndexedView& indexed : all_views()) {
+    for (const std::string& key : {indexed.view->mean, indexed.view->spread}) {
       if (!key.empty()) keys.leaves.push_back(key);
     }
-    if (!placed.reading->depth.empty()) keys.depth.push_back(placed.reading->depth);
+    if (!indexed.view->depth.empty()) keys.depth.push_back(indexed.view->depth);
   }
   for (const Statistic* statistic : statistics()) {
     if (statistic->list_changes) keys.heads.push_back("heads_" + statistic->key);

@@ -35,18 +35,18 @@ bool same(std::span<const double> a, std::span<const double> b) {
 }
 
 // The points that heads have, each set once for the whole page.
-class Grids {
+class GridList {
  public:
   int64_t find(std::span<const double> points) {
     const std::vector<double> key(points.begin(), points.end());
-    const auto [found, added] = places_.try_emplace(key, static_cast<int64_t>(list_.size()));
+    const auto [found, added] = indexes_.try_emplace(key, static_cast<int64_t>(list_.size()));
     if (added) list_.push_back(key);
     return found->second;
   }
   const std::vector<std::vector<double>>& list() const { return list_; }
 
  private:
-  std::map<std::vector<double>, int64_t> places_;
+  std::map<std::vector<double>, int64_t> indexes_;
   std::vector<std::vector<double>> list_;
 };
 
@@ -67,25 +67,25 @@ struct Column {
   }
 };
 
-Column gather(const HeadTable& table, size_t place, Grids& grids) {
-  const auto places = head_places(table);
+Column gather(const RunTable& table, size_t index, GridList& grids) {
+  const auto indexes = head_indexes(table);
   Column column;
-  for (const CheckpointAnalysis& checkpoint : table.checkpoints) {
+  for (const CheckpointTable& checkpoint : table.checkpoints) {
     const std::vector<size_t> rows = checkpoint.head_rows();
-    std::vector<size_t> heads(places.size(), rows.size());  // at each place of the page
+    std::vector<size_t> heads(indexes.size(), rows.size());  // at each place of the page
     for (size_t i = 0; i < rows.size(); ++i) {
-      heads[places.at({checkpoint.layer[rows[i]], checkpoint.q_head[rows[i]]})] = i;
+      heads[indexes.at({checkpoint.layer[rows[i]], checkpoint.q_head[rows[i]]})] = i;
     }
     std::span<const double> points_before, value_before, se_before;
     for (const size_t head : heads) {
-      const auto points = series_points(checkpoint, place, head);
+      const auto points = series_points(checkpoint, index, head);
       if (points.empty()) {
         column.add(kNoRow);
         points_before = {};
         continue;
       }
-      const auto value = checkpoint.series[place].values(head);
-      const auto se = checkpoint.series[place].errors(head);
+      const auto value = checkpoint.series[index].values(head);
+      const auto se = checkpoint.series[index].errors(head);
       if (same(points, points_before) && same(value, value_before) && same(se, se_before)) {
         column.add(kAsBefore);
         continue;
@@ -101,22 +101,22 @@ Column gather(const HeadTable& table, size_t place, Grids& grids) {
 
 }  // namespace
 
-Json report_series(const HeadTable& table, size_t most) {
-  Grids grids;
+Json report_series(const RunTable& table, size_t most) {
+  GridList grids;
   std::map<size_t, Column> columns;
   std::map<std::string, size_t> sizes;  // of the files, in characters
-  for (size_t place = 0; place < series().size(); ++place) {
-    Column column = gather(table, place, grids);
+  for (size_t index = 0; index < series().size(); ++index) {
+    Column column = gather(table, index, grids);
     if (!column.any()) continue;
-    sizes[file_of(*series()[place])] += column.value.size() * kCharactersPerThree / 3;
-    columns.emplace(place, std::move(column));
+    sizes[file_of(*series()[index])] += column.value.size() * kCharactersPerThree / 3;
+    columns.emplace(index, std::move(column));
   }
   Json list = Json::array(), packed = Json::object(), left_out = Json::object();
   for (const auto& [file, size] : sizes) {
     if (size > most) left_out[file] = size;
   }
-  for (const auto& [place, column] : columns) {
-    const SeriesStatistic& one = *series()[place];
+  for (const auto& [index, column] : columns) {
+    const SeriesStatistic& one = *series()[index];
     if (left_out.contains(file_of(one))) continue;
     list.push_back({{"key", one.key},
                     {"title", one.title},

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
@@ -13,6 +13,6 @@ inline constexpr size_t kMostSeriesCharacters = size_t{48} << 20;
 // Numbers by rotary pair and by distance as the report's page reads them (docs/report.md): of the
 // series that the table has, packed. One of the two files that would take more than `most`
 // characters is left out, and the page says so.
-Json report_series(const HeadTable& table, size_t most = kMostSeriesCharacters);
+Json report_series(const RunTable& table, size_t most = kMostSeriesCharacters);
 
 }  // namespace ropewalk

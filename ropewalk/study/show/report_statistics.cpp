@@ -9,18 +9,11 @@
 namespace ropewalk {
 namespace {
 
-Json describe(const Reading& reading) {
-  return {{"key", reading.key},
-          {"name", reading.name},
-          {"absolute", reading.absolute},
-          {"hue", hue_name(reading.hue)},
-          {"low", reading.low},
-          {"high", reading.high},
-          {"change", reading.change},
-          {"mean", reading.mean},
-          {"mean_name", reading.mean_name},
-          {"hint", reading.hint},
-          {"shape", reading.line.shape}};
+Json describe(const StatisticView& view) {
+  return {{"key", view.key},           {"name", view.name},       {"absolute", view.absolute},
+          {"hue", hue_name(view.hue)}, {"low", view.low},         {"high", view.high},
+          {"change", view.change},     {"mean", view.mean},       {"mean_name", view.mean_name},
+          {"hint", view.hint},         {"shape", view.line.shape}};
 }
 
 }  // namespace
@@ -36,15 +29,15 @@ Json limit_or_null(double value) {
 Json report_statistics() {
   Json list = Json::array();
   for (const Statistic* statistic : statistics()) {
-    Json readings = Json::array();
-    for (const Reading& reading : statistic->readings) readings.push_back(describe(reading));
+    Json views = Json::array();
+    for (const StatisticView& view : statistic->views) views.push_back(describe(view));
     list.push_back({{"key", statistic->key},
                     {"title", statistic->title},
                     {"definition", statistic->definition},
                     {"scale", statistic->scale.name()},
                     {"floor", statistic->scale.floor()},
                     {"step", statistic->step},
-                    {"per", statistic->per == Per::head ? "head" : "component"},
+                    {"per", statistic->per == Granularity::head ? "head" : "component"},
                     {"table", statistic->table == Table::heads ? "heads" : "components"},
                     {"group", statistic_group(*statistic)},
                     {"low", limit_or_null(statistic->low)},
@@ -55,7 +48,7 @@ Json report_statistics() {
                     {"error", statistic->error ? Json(error_column(statistic->key)) : Json()},
                     {"shares", statistic->shares},
                     {"changes", statistic->list_changes},
-                    {"readings", readings}});
+                    {"readings", views}});
   }
   return list;
 }

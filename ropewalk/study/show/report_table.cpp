@@ -18,7 +18,7 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr double kNoRow = std::numeric_limits<double>::infinity();  // tables hold finite numbers
 constexpr size_t kMostCells = size_t{1} << 24;
 
-using Checkpoint = CheckpointAnalysis;
+using Checkpoint = CheckpointTable;
 
 // Of all positions together, with those of the bins; null: not measured.
 Json losses(const Checkpoint& checkpoint) {
@@ -39,16 +39,16 @@ Json losses(const Checkpoint& checkpoint) {
 Json or_null(int64_t count) { return count == Checkpoint::kUnknown ? Json() : Json(count); }
 
 // Where each (checkpoint, head, component) stands.
-class Cube {
+class TableIndex {
  public:
-  explicit Cube(const HeadTable& table) : table_(table) {
-    const auto places = head_places(table);
+  explicit TableIndex(const RunTable& table) : table_(table) {
+    const auto indexes = head_indexes(table);
     std::set<int64_t> components;
     for (const Checkpoint& checkpoint : table.checkpoints) {
       for (size_t row = 0; row < checkpoint.rows(); ++row) {
         const std::pair key(checkpoint.layer[row], checkpoint.q_head[row]);
         const auto [found, fresh] = heads_.emplace(
-            key, Head{places.at(key), checkpoint.kv_head[row], checkpoint.rope[row]});
+            key, Head{indexes.at(key), checkpoint.kv_head[row], checkpoint.rope[row]});
         // Several models may differ in these.
         if (found->second.kv_head != checkpoint.kv_head[row]) {
           found->second.kv_head = Checkpoint::kUnknown;
@@ -57,8 +57,8 @@ class Cube {
         components.insert(checkpoint.pc[row]);
       }
     }
-    size_t place = 0;
-    for (const int64_t pc : components) components_.emplace(pc, place++);
+    size_t index = 0;
+    for (const int64_t pc : components) components_.emplace(pc, index++);
     const size_t cells = table.checkpoints.size() * heads_.size();
     if (cells > kMostCells / std::max<size_t>(components_.size(), 1)) {
       throw InputError(
@@ -70,7 +70,7 @@ class Cube {
 
   Json components() const {
     Json list = Json::array();
-    for (const auto& [pc, place] : components_) list.push_back(pc);
+    for (const auto& [pc, index] : components_) list.push_back(pc);
     return list;
   }
 
@@ -87,20 +87,20 @@ class Cube {
   }
 
   // A column of the cube.
-  std::vector<double> column(size_t place, std::vector<double> HeadColumn::*part) const {
+  std::vector<double> column(size_t index, std::vector<double> HeadColumn::*part) const {
     std::vector<double> values(table_.checkpoints.size() * heads_.size() * components_.size(),
                                kNoRow);
     each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t component) {
-      values[head * components_.size() + component] = (checkpoint.columns[place].*part)[row];
+      values[head * components_.size() + component] = (checkpoint.columns[index].*part)[row];
     });
     return values;
   }
 
   // Of a head: the first row that says so.
-  std::vector<double> head_column(size_t place, std::vector<double> HeadColumn::*part) const {
+  std::vector<double> head_column(size_t index, std::vector<double> HeadColumn::*part) const {
     std::vector<double> values(table_.checkpoints.size() * heads_.size(), kMissing);
     each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t) {
-      if (std::isnan(values[head])) values[head] = (checkpoint.columns[place].*part)[row];
+      if (std::isnan(values[head])) values[head] = (checkpoint.columns[index].*part)[row];
     });
     return values;
   }
@@ -133,7 +133,7 @@ class Cube {
 
  private:
   struct Head {
-    size_t place = 0;
+    size_t index = 0;
     int64_t kv_head = Checkpoint::kUnknown;  // of its first row
     int64_t rope = Checkpoint::kUnknown;
   };
@@ -145,10 +145,10 @@ class Cube {
     std::vector<std::string> names{""};
     std::vector<size_t> cells(table_.checkpoints.size() * heads_.size() * width, 0);
     each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t component) {
-      const auto [place, name] = text(checkpoint, row, component);
+      const auto [index, name] = text(checkpoint, row, component);
       const auto [found, added] = codes.emplace(name, names.size());
       if (added) names.push_back(name);
-      cells[head * width + place] = found->second;
+      cells[head * width + index] = found->second;
     });
     Json list = Json::array();
     for (size_t begin = 0; begin < cells.size();) {
@@ -167,13 +167,13 @@ class Cube {
     for (size_t c = 0; c < table_.checkpoints.size(); ++c) {
       const Checkpoint& checkpoint = table_.checkpoints[c];
       for (size_t row = 0; row < checkpoint.rows(); ++row) {
-        const size_t head = heads_.at({checkpoint.layer[row], checkpoint.q_head[row]}).place;
+        const size_t head = heads_.at({checkpoint.layer[row], checkpoint.q_head[row]}).index;
         visit(checkpoint, row, c * heads_.size() + head, components_.at(checkpoint.pc[row]));
       }
     }
   }
 
-  const HeadTable& table_;
+  const RunTable& table_;
   std::map<std::pair<int64_t, int64_t>, Head> heads_;  // by layer, then head
   std::map<int64_t, size_t> components_;
 };
@@ -184,19 +184,19 @@ bool any(const std::vector<double>& values) {
 
 }  // namespace
 
-std::map<std::pair<int64_t, int64_t>, size_t> head_places(const HeadTable& table) {
-  std::map<std::pair<int64_t, int64_t>, size_t> places;
+std::map<std::pair<int64_t, int64_t>, size_t> head_indexes(const RunTable& table) {
+  std::map<std::pair<int64_t, int64_t>, size_t> indexes;
   for (const Checkpoint& checkpoint : table.checkpoints) {
     for (size_t row = 0; row < checkpoint.rows(); ++row) {
-      places[{checkpoint.layer[row], checkpoint.q_head[row]}] = 0;
+      indexes[{checkpoint.layer[row], checkpoint.q_head[row]}] = 0;
     }
   }
-  size_t place = 0;
-  for (auto& [head, where] : places) where = place++;
-  return places;
+  size_t index = 0;
+  for (auto& [head, where] : indexes) where = index++;
+  return indexes;
 }
 
-Json report_table(const HeadTable& table) {
+Json report_table(const RunTable& table) {
   Json checkpoints = Json::array();
   for (const Checkpoint& checkpoint : table.checkpoints) {
     checkpoints.push_back({{"label", checkpoint.label},
@@ -208,15 +208,15 @@ Json report_table(const HeadTable& table) {
                            {"baseline", checkpoint.random},
                            {"loss", losses(checkpoint)}});
   }
-  const Cube cube(table);
+  const TableIndex cube(table);
   Json columns = Json::object(), head_columns = Json::object();
-  for (size_t place = 0; place < statistics().size(); ++place) {
-    const Statistic& statistic = *statistics()[place];
+  for (size_t index = 0; index < statistics().size(); ++index) {
+    const Statistic& statistic = *statistics()[index];
     const auto add = [&](const std::string& name, std::vector<double> HeadColumn::*part) {
-      const bool per_head = statistic.per == Per::head;
+      const bool per_head = statistic.per == Granularity::head;
       const bool error = part == &HeadColumn::se;
       const std::vector<double> values =
-          per_head ? cube.head_column(place, part) : cube.column(place, part);
+          per_head ? cube.head_column(index, part) : cube.column(index, part);
       if (!any(values) && (error || !statistic.required)) return;
       (per_head ? head_columns : columns)[name] =
           statistic.table == Table::heads

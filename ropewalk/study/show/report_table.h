@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
@@ -11,10 +11,10 @@ namespace ropewalk {
 // A table of heads as the report's page reads it (docs/report.md): a cube of checkpoints, heads and
 // components, numbers with nine significant digits, packed. Throws InputError where the cube would
 // be far larger than the table.
-Json report_table(const HeadTable& table);
+Json report_table(const RunTable& table);
 
 // Where each head, by layer and query head, stands on the page: those of all checkpoints.
-std::map<std::pair<int64_t, int64_t>, size_t> head_places(const HeadTable& table);
+std::map<std::pair<int64_t, int64_t>, size_t> head_indexes(const RunTable& table);
 
 // The list of statistics, for the page: what its columns mean and how they are coloured.
 Json report_statistics();

@@ -26,12 +26,12 @@ constexpr const char* kPage = "<title>Ropewalk report</title>";
 
 }  // namespace
 
-bool is_there(const fs::path& path) {
+bool path_exists(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(fs::symlink_status(path, ignored));
 }
 
-bool looks_ours(const fs::path& path) {
+bool looks_like_a_result(const fs::path& path) {
   const std::string name = path.filename().string();
   const std::string extension = path.extension().string();
   if (extension == ".csv") {
@@ -40,19 +40,19 @@ bool looks_ours(const fs::path& path) {
            first.starts_with("model,from,to,kind,layer");
   }
   if (name.ends_with(".vl.json")) {
-    const Json spec = read_if_there(path);
+    const Json spec = read_json_or_null(path);
     return spec.is_object() && spec.contains("$schema") &&
            spec["$schema"].dump().find(kVegaLite) != std::string::npos;
   }
   if (extension == ".json") {
-    const Json json = read_if_there(path);
+    const Json json = read_json_or_null(path);
     return json.is_object() && json.contains("checkpoints");
   }
   if (extension == ".html") return beginning(path).find(kPage) != std::string::npos;
   // A picture is known by its specification.
   fs::path specification = path;
   specification.replace_extension(".vl.json");
-  return is_there(specification) && looks_ours(specification);
+  return path_exists(specification) && looks_like_a_result(specification);
 }
 
 }  // namespace ropewalk

@@ -16,9 +16,9 @@ inline constexpr std::array kTableFiles{kTable,   kHeads,   kBands, kCurves,
                                         kChanges, kSummary, kReport};
 
 // Whether anything has this name, a broken link too.
-bool is_there(const std::filesystem::path& path);
+bool path_exists(const std::filesystem::path& path);
 
 // Whether a file looks as ours does: asked where the manifest, which lists them, is lost.
-bool looks_ours(const std::filesystem::path& path);
+bool looks_like_a_result(const std::filesystem::path& path);
 
 }  // namespace ropewalk

@@ -6,7 +6,7 @@
 #include "ropewalk/base/files/hash.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/figures/parts/head_name.h"
-#include "ropewalk/figures/parts/reading_look.h"
+#include "ropewalk/figures/parts/view_look.h"
 #include "ropewalk/figures/series_figures.h"
 #include "ropewalk/study/capture/stage.h"
 #include "ropewalk/study/show/figures.h"
@@ -52,7 +52,7 @@ std::optional<TimeAxis> axis_of(const Json& manifest, const StudyTables& tables)
 
 // What the manifest says about the figures, so that they are those of the run.
 FigureOptions figure_options(const Json& manifest, const StudyTables& tables) {
-  const HeadTable& table = tables.heads;
+  const RunTable& table = tables.heads;
   FigureOptions options;
   if (manifest.is_null()) return options;
   options.title = manifest.at("name").get<std::string>();
@@ -60,12 +60,12 @@ FigureOptions figure_options(const Json& manifest, const StudyTables& tables) {
   for (const Json& portrait : manifest.at("settings").value("portraits", Json::array())) {
     const auto there = std::any_of(
         table.checkpoints.begin(), table.checkpoints.end(),
-        [&](const CheckpointAnalysis& checkpoint) { return portrait == checkpoint.label; });
+        [&](const CheckpointTable& checkpoint) { return portrait == checkpoint.label; });
     if (there) options.portraits.push_back(portrait.get<std::string>());
   }
   // Statistics of another version, which this one may not know, are left out.
   const auto known = [](const Json& key) {
-    return unknown_statistic(key.get<std::string>()).empty();
+    return unknown_statistic_error(key.get<std::string>()).empty();
   };
   const Json figures = manifest.at("settings").value("figures", Json());
   if (figures.is_null()) return options;
@@ -94,7 +94,7 @@ void append(std::vector<T>& list, const std::vector<T>& more) {
 
 TableFigures table_figures(const fs::path& table, const AskedFigures& more) {
   for (const std::string& key : asked_keys(more)) {
-    const std::string problem = unknown_statistic(key);
+    const std::string problem = unknown_statistic_error(key);
     if (!problem.empty()) throw UsageError("{}", problem);
   }
   TableFigures made;

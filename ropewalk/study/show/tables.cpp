@@ -64,7 +64,7 @@ void read_if_whole(const fs::path& path, const Read& read) {
   }
 }
 
-void read_others(HeadTable& heads, const fs::path& folder) {
+void read_others(RunTable& heads, const fs::path& folder) {
   read_if_whole(folder / kHeads, [&](const fs::path& path) { read_heads_table(heads, path); });
   read_if_whole(folder / kBands,
                 [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
@@ -75,10 +75,10 @@ void read_others(HeadTable& heads, const fs::path& folder) {
 
 // A loss.csv that stayed from another table of the same checkpoints must not pass for this one's.
 void leave_out_foreign_losses(StudyTables& tables, const fs::path& path) {
-  if (tables.summary.is_null() || states_losses(tables.summary, tables.heads)) return;
+  if (tables.summary.is_null() || has_losses_of(tables.summary, tables.heads)) return;
   log::warning("{}: its losses are not those of {}, so it is of another table; going on without it",
                path.string(), tables.summary_source);
-  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) checkpoint.loss.clear();
+  for (CheckpointTable& checkpoint : tables.heads.checkpoints) checkpoint.loss.clear();
 }
 
 void warn_of_other_series(const StudyTables& tables) {
@@ -105,14 +105,14 @@ const RunNumbers& StudyTables::numbers() const {
   return *numbers_;
 }
 
-StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::path& folder,
+StudyTables make_tables(std::vector<CheckpointTable>& checkpoints, const fs::path& folder,
                         const ChangeOptions& options) {
   carry_signs(checkpoints);
   StudyTables tables;
   tables.summary_source = (folder / kSummary).string();
   RunSummary made;
   const std::vector<std::function<void()>> parts{
-      [&] { tables.heads = as_written(checkpoints, (folder / kTable).string()); },
+      [&] { tables.heads = rounded_to_file(checkpoints, (folder / kTable).string()); },
       [&] { made = summarize(checkpoints, options); }};
   run_parallel(parts.size(), [&](size_t i) { parts[i](); });
   tables.summary = std::move(made.summary);
@@ -120,10 +120,10 @@ StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints, const fs::
   return tables;
 }
 
-StudyTables write_tables(const fs::path& folder, std::vector<CheckpointAnalysis> checkpoints,
+StudyTables write_tables(const fs::path& folder, std::vector<CheckpointTable> checkpoints,
                          const ChangeOptions& options) {
   StudyTables tables = make_tables(checkpoints, folder, options);
-  const std::vector<CheckpointAnalysis>& written = tables.heads.checkpoints;
+  const std::vector<CheckpointTable>& written = tables.heads.checkpoints;
   using Format = std::function<std::string()>;
   std::vector<std::pair<const char*, Format>> files{
       {kTable, [&] { return format_qk_table(written); }},
@@ -149,7 +149,7 @@ StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& su
   require_table(table);
   StudyTables tables;
   tables.heads = read_qk_table(table);
-  for (CheckpointAnalysis& checkpoint : tables.heads.checkpoints) fill_training_time(checkpoint);
+  for (CheckpointTable& checkpoint : tables.heads.checkpoints) fill_training_time(checkpoint);
   const bool alone = table.filename() != kTable;
   if (!alone) read_others(tables.heads, table.parent_path());
   const fs::path path = summary.value_or(table.parent_path() / kSummary);

@@ -7,7 +7,7 @@
 
 #include "ropewalk/analysis/run/changes_table.h"
 #include "ropewalk/analysis/run/run_numbers.h"
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/base/files/json.h"
 
 namespace ropewalk {
@@ -15,8 +15,8 @@ namespace ropewalk {
 // The tables of a study: what analyze makes of captures, or what was read from files. Figures and
 // the report are made of them.
 struct StudyTables {
-  HeadTable heads;  // as their file has them
-  Json summary;     // null: none
+  RunTable heads;  // as their file has them
+  Json summary;    // null: none
   std::string summary_source;
 
   std::string changes;  // changes.csv, until it is written; empty: the tables were read
@@ -43,10 +43,10 @@ std::filesystem::path find_table(const std::filesystem::path& path);
 
 // Makes the tables of checkpoints, in the order of their run, for a folder: carries signs along the
 // run (carried_signs.h) first. The second one writes its files, all or none.
-StudyTables make_tables(std::vector<CheckpointAnalysis>& checkpoints,
+StudyTables make_tables(std::vector<CheckpointTable>& checkpoints,
                         const std::filesystem::path& folder, const ChangeOptions& options = {});
 StudyTables write_tables(const std::filesystem::path& folder,
-                         std::vector<CheckpointAnalysis> checkpoints,
+                         std::vector<CheckpointTable> checkpoints,
                          const ChangeOptions& options = {});
 
 // Reads a table, or that of a folder: a qk.csv with the files of its folder that are there, any

@@ -24,15 +24,15 @@ fs::path tables_folder(const fs::path& given) {
     log::warning("--out {}: tables go to a folder, and this one is {}", given.string(),
                  folder.string());
   }
-  if (is_there(folder) && !fs::is_directory(folder, error)) {
+  if (path_exists(folder) && !fs::is_directory(folder, error)) {
     throw UsageError("--out {}: is not a folder", folder.string());
   }
-  refuse_held(folder);
+  require_unlocked(folder);
   std::set<std::string> foreign;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
     const bool made = std::any_of(kTableFiles.begin(), kTableFiles.end(), [&](const char* file) {
-      return name == file && looks_ours(entry.path());
+      return name == file && looks_like_a_result(entry.path());
     });
     const bool drawn = name == kFigures && entry.is_directory(error);
     if (!made && !drawn && !name.starts_with('.')) foreign.insert(name);

@@ -21,20 +21,20 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-CheckpointAnalysis analyzed(const CaptureMoments& moments, int64_t components) {
-  CheckpointAnalysis analysis = analyze_capture(moments, components, moments.info.label);
+CheckpointTable analyzed(const CaptureMoments& moments, int64_t components) {
+  CheckpointTable analysis = analyze_capture(moments, components, moments.info.label);
   fill_training_time(analysis);
   return analysis;
 }
 
-Json summary_of(CheckpointAnalysis analysis) {
-  std::vector<CheckpointAnalysis> alone;
+Json summary_of(CheckpointTable analysis) {
+  std::vector<CheckpointTable> alone;
   alone.push_back(std::move(analysis));
   carry_signs(alone);
   return summarize(alone).summary;
 }
 
-CheckpointAnalysis read_analysis(const fs::path& folder) {
+CheckpointTable read_analysis(const fs::path& folder) {
   const fs::path path = folder / kAnalysisName;
   std::ifstream file(path, std::ios::binary);
   if (!file) throw SystemError("{}: cannot be read", path.string());
@@ -43,7 +43,7 @@ CheckpointAnalysis read_analysis(const fs::path& folder) {
 }
 
 // A step's analysis; nothing, and a warning, where it is damaged.
-std::optional<CheckpointAnalysis> analysis_of(const fs::path& folder, int64_t components) {
+std::optional<CheckpointTable> analysis_of(const fs::path& folder, int64_t components) {
   std::error_code ignored;
   const bool moments = fs::exists(folder / kMomentsName, ignored);
   try {
@@ -66,10 +66,10 @@ std::optional<CheckpointAnalysis> analysis_of(const fs::path& folder, int64_t co
 
 Json write_step(const fs::path& folder, const CaptureMoments& moments, const MeasuredStep& measured,
                 int64_t components, bool keep_moments) {
-  CheckpointAnalysis analysis = analyzed(as_stored(moments), components);
+  CheckpointTable analysis = analyzed(rounded_to_file(moments), components);
   analysis.step = measured.step;
   std::vector<double> steps;
-  for (const int64_t block : filled_blocks(moments)) {
+  for (const int64_t block : nonempty_blocks(moments)) {
     const auto b = static_cast<size_t>(block);
     if (b < measured.of_blocks.size()) steps.push_back(measured.of_blocks[b]);
   }
@@ -88,10 +88,10 @@ Json write_step(const fs::path& folder, const CaptureMoments& moments, const Mea
 
 void write_tables_of_steps(const std::vector<fs::path>& folders, const fs::path& out,
                            int64_t components) {
-  std::vector<CheckpointAnalysis> checkpoints;
+  std::vector<CheckpointTable> checkpoints;
   for (const fs::path& folder : folders) {
     throw_if_interrupted();
-    std::optional<CheckpointAnalysis> found = analysis_of(folder, components);
+    std::optional<CheckpointTable> found = analysis_of(folder, components);
     if (!found) continue;
     found->order = static_cast<int64_t>(checkpoints.size());
     checkpoints.push_back(std::move(*found));

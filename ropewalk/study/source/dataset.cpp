@@ -26,9 +26,9 @@ std::string fixed_folder(const std::string& pattern) {
 }
 
 // Looks for a split; every step either finds its files or says what is there instead.
-class Search {
+class SplitSearch {
  public:
-  Search(Hub& hub, const DatasetName& name) : hub_(hub) {
+  SplitSearch(Hub& hub, const DatasetName& name) : hub_(hub) {
     found_.name = name;
     found_.repository = {HubRepository::Kind::dataset, name.id};
     found_.commit = hub.commit(found_.repository, name.revision, kCard);
@@ -161,7 +161,7 @@ Json Dataset::describe() const {
           {"revision", name.revision}, {"commit", commit},      {"converted", converted}};
 }
 
-Dataset find_dataset(Hub& hub, const DatasetName& name) { return Search(hub, name).run(); }
+Dataset find_dataset(Hub& hub, const DatasetName& name) { return SplitSearch(hub, name).run(); }
 
 OpenDataset open_dataset(Hub& hub, const Dataset& dataset, const CorpusOptions& options) {
   const auto opened = std::make_shared<std::vector<std::shared_ptr<RemoteFile>>>();
@@ -177,9 +177,9 @@ OpenDataset open_dataset(Hub& hub, const Dataset& dataset, const CorpusOptions& 
       return open_remote_corpus(opened->back(), kind, options);
     });
   }
-  return {open_in_turn(dataset.title(), std::move(parts)), [opened] {
+  return {open_concatenated(dataset.title(), std::move(parts)), [opened] {
             int64_t bytes = 0;
-            for (const auto& file : *opened) bytes += file->travelled();
+            for (const auto& file : *opened) bytes += file->bytes_requested();
             return bytes;
           }};
 }

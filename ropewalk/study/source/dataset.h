@@ -38,10 +38,10 @@ struct Dataset {
 Dataset find_dataset(Hub& hub, const DatasetName& name);
 
 // Reads its entries. What is not in the cache comes as it is needed, in parts, and is kept in them;
-// `travelled` says how many bytes came so far.
+// `bytes_requested` says how many bytes came so far.
 struct OpenDataset {
   std::unique_ptr<CorpusReader> entries;
-  std::function<int64_t()> travelled;
+  std::function<int64_t()> bytes_requested;
 };
 OpenDataset open_dataset(Hub& hub, const Dataset& dataset, const CorpusOptions& options);
 

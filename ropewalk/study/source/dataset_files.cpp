@@ -122,10 +122,10 @@ std::vector<HubFile> matching_files(const std::vector<HubFile>& files,
       }
     }
   }
-  return of_one_format(found);
+  return files_of_one_format(found);
 }
 
-std::vector<HubFile> of_one_format(const std::vector<HubFile>& files) {
+std::vector<HubFile> files_of_one_format(const std::vector<HubFile>& files) {
   std::vector<HubFile> parquet;
   std::vector<HubFile> lines;
   for (const HubFile& file : files) {

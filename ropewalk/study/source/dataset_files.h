@@ -32,6 +32,6 @@ SplitFiles guess_splits(const std::vector<HubFile>& files, const std::string& fo
 std::map<std::string, SplitFiles> converted_splits(const std::vector<HubFile>& files);
 
 // Of Parquet and JSON lines that lie side by side, those that are more; Parquet of as many.
-std::vector<HubFile> of_one_format(const std::vector<HubFile>& files);
+std::vector<HubFile> files_of_one_format(const std::vector<HubFile>& files);
 
 }  // namespace ropewalk

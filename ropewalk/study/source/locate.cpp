@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kMain = "main";
 
-bool is_there(const fs::path& path) {
+bool path_exists(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
@@ -18,7 +18,7 @@ bool is_there(const fs::path& path) {
 // Finds a model, its config fetched where it is on the Hub.
 void find_model(ModelOptions& options, const std::string& revision) {
   const std::string name = options.model.string();
-  if (is_there(options.model) || !is_hub_id(name)) {
+  if (path_exists(options.model) || !is_hub_id(name)) {
     if (revision.empty()) return;
     throw UsageError("--revision {}: is for Hub models; {} is a folder", revision, name);
   }
@@ -54,7 +54,7 @@ OpenModel open_for_inspection(const ModelOptions& options, const std::string& re
 }
 
 fs::path locate_tokenizer(const fs::path& path) {
-  if (is_there(path) || !is_hub_id(path.string())) return path;
+  if (path_exists(path) || !is_hub_id(path.string())) return path;
   Hub& hub = shared_hub();
   const HubRepository repository{HubRepository::Kind::model, path.string()};
   const std::string commit = hub.commit(repository, kMain, "tokenizer.json");

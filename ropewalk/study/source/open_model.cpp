@@ -31,9 +31,9 @@ OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
   if (model.memory == 0) model.memory = default_memory(model.device, options.processes);
   model.context = options.context.value_or(config.max_positions);
   if (!options.from_file) {
-    const std::string problem = no_positions(model.text, model.context);
+    const std::string problem = too_few_positions_error(model.text, model.context);
     if (!problem.empty()) throw InputError("{}: {}", model.name, problem);
-    const std::string beyond = beyond_stated(config, model.context);
+    const std::string beyond = long_context_warning(config, model.context);
     if (!beyond.empty()) log::warning("{}", beyond);
   }
 
@@ -75,7 +75,7 @@ OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
 
 }  // namespace
 
-std::string beyond_stated(const ModelConfig& config, int64_t context) {
+std::string long_context_warning(const ModelConfig& config, int64_t context) {
   if (context <= config.max_positions) return {};
   return fmt::format(
       "context {} is beyond the model's max_position_embeddings {}: later tokens stand at "
@@ -84,7 +84,7 @@ std::string beyond_stated(const ModelConfig& config, int64_t context) {
       context, config.max_positions);
 }
 
-std::string no_positions(const TextModel& text, int64_t context) {
+std::string too_few_positions_error(const TextModel& text, int64_t context) {
   const int64_t most = text.config.max_positions;
   if (text.architecture->position_embedding.empty() || context <= most) return {};
   return fmt::format("context {} is beyond its {} learned positions; take at most {}", context,

@@ -75,8 +75,8 @@ OpenModel open_model(const ModelOptions& options, std::shared_ptr<const Checkpoi
 
 // What to say of a context: one that is longer than the config states is measured, with a warning;
 // one that has more tokens than learned positions is refused. Empty: nothing.
-std::string beyond_stated(const ModelConfig& config, int64_t context);
-std::string no_positions(const TextModel& text, int64_t context);
+std::string long_context_warning(const ModelConfig& config, int64_t context);
+std::string too_few_positions_error(const TextModel& text, int64_t context);
 
 // All of that which config.json alone can tell: weights may be missing.
 OpenModel open_without_weights(const ModelOptions& options);

@@ -9,7 +9,7 @@
 #include "ropewalk/hub/download.h"
 #include "ropewalk/hub/listing.h"
 #include "ropewalk/moments/vectors/vectors_reader.h"
-#include "ropewalk/study/source/hub_place.h"
+#include "ropewalk/study/source/hub_uri.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
@@ -41,25 +41,25 @@ std::optional<StreamKey> stream_of(const fs::path& name, const fs::path& folder)
 }
 
 VectorsSource find_on_hub(const std::string& text) {
-  const HubPlace place = parse_hub_place(text, "hf://datasets/org/name@revision");
+  const HubUri uri = parse_hub_uri(text, "hf://datasets/org/name@revision");
   Hub& hub = shared_hub();
   const auto inside = [&](const char* name) {
-    return place.inside.empty() ? std::string(name) : place.inside + "/" + name;
+    return uri.inside.empty() ? std::string(name) : uri.inside + "/" + name;
   };
   VectorsSource source;
   source.title = text;
-  source.repository = place.repository;
-  source.commit = hub.commit(place.repository, place.revision, inside("README.md"));
-  source.folder = hub.cache(place.repository).file(source.commit, inside("x")).parent_path();
-  const std::vector<HubFile> files = list_files(hub, place.repository, source.commit, place.inside);
+  source.repository = uri.repository;
+  source.commit = hub.commit(uri.repository, uri.revision, inside("README.md"));
+  source.folder = hub.cache(uri.repository).file(source.commit, inside("x")).parent_path();
+  const std::vector<HubFile> files = list_files(hub, uri.repository, source.commit, uri.inside);
   for (const HubFile& file : files) {
-    if (const auto key = stream_of(file.name, place.inside)) {
+    if (const auto key = stream_of(file.name, uri.inside)) {
       if (!source.streams.emplace(*key, file).second) {
         throw InputError("{}: has {} twice", text, stream_name(*key));
       }
     }
     const bool says = file.name == inside("README.md") || file.name == inside("capture.json");
-    if (says) hub.fetch(place.repository, source.commit, {file}, {file.name, false, {}});
+    if (says) hub.fetch(uri.repository, source.commit, {file}, {file.name, false, {}});
   }
   if (source.streams.empty()) {
     throw InputError("{}: holds no vectors; expected folders such as l03h11q with a data.parquet",
@@ -70,8 +70,8 @@ VectorsSource find_on_hub(const std::string& text) {
 
 }  // namespace
 
-VectorsSource find_vectors(const std::string& place) {
-  return is_hub_place(place) ? find_on_hub(place) : find_folder(place);
+VectorsSource find_vectors(const std::string& uri) {
+  return is_hub_uri(uri) ? find_on_hub(uri) : find_folder(uri);
 }
 
 std::string VectorsSource::name() const {

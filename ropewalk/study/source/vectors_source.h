@@ -29,9 +29,9 @@ struct VectorsSource {
   std::string digest() const;
 };
 
-// Lists vectors; of a dataset, README.md is fetched and nothing else. `place` is hf://datasets/…,
+// Lists vectors; of a dataset, README.md is fetched and nothing else. `index` is hf://datasets/…,
 // or a folder. Throws InputError where it holds none.
-VectorsSource find_vectors(const std::string& place);
+VectorsSource find_vectors(const std::string& index);
 
 // What its README.md or capture.json says. Throws InputError where neither does.
 VectorsFacts facts_of(const VectorsSource& source);

@@ -5,7 +5,7 @@
 
 #include "ropewalk/analysis/ablation/control_sets.h"
 #include "ropewalk/base/error.h"
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -21,16 +21,16 @@ Estimate number(double value, double spread, std::mt19937_64& random) {
 }
 
 // Layers of `heads` query heads, two for each KV head, whose dist_range rises with their place.
-CheckpointAnalysis made(int64_t layers, int64_t heads, double spread) {
-  CheckpointAnalysis checkpoint;
+CheckpointTable made(int64_t layers, int64_t heads, double spread) {
+  CheckpointTable checkpoint;
   checkpoint.origin.n_q_heads = heads;
   checkpoint.origin.n_kv_heads = heads / 2;
   std::mt19937_64 random(1);
   for (int64_t layer = 0; layer < layers; ++layer) {
     for (int64_t head = 0; head < heads; ++head) {
-      const auto place = static_cast<double>(layer * heads + head);
+      const auto position = static_cast<double>(layer * heads + head);
       add_made_head(checkpoint, layer, head,
-                    {{"dist_range", number(place, spread, random)},
+                    {{"dist_range", number(position, spread, random)},
                      {"r_q", number(0.9, spread, random)},
                      {"r_k", number(head == 0 ? -0.9 : 0.1, spread, random)}},
                     std::vector<double>(kBlocks, 100));
@@ -39,12 +39,12 @@ CheckpointAnalysis made(int64_t layers, int64_t heads, double spread) {
   return checkpoint;
 }
 
-ChosenSet choose(const std::string& name, const CheckpointAnalysis& checkpoint) {
+ChosenSet choose(const std::string& name, const CheckpointTable& checkpoint) {
   return choose_set(parse_set_name(name), checkpoint);
 }
 
 TEST(ChosenSet, TopAndBottomOfAColumn) {
-  const CheckpointAnalysis checkpoint = made(5, 4, 1e-6);
+  const CheckpointTable checkpoint = made(5, 4, 1e-6);
   EXPECT_EQ(list_heads(choose("top:dist_range:10%", checkpoint).heads), "4.2,4.3");
   EXPECT_EQ(list_heads(choose("bottom:dist_range:15%", checkpoint).heads), "0.0,0.1,0.2");
   EXPECT_EQ(list_heads(choose("top:dist_range:0.1%", checkpoint).heads), "4.3") << "one at least";
@@ -60,14 +60,14 @@ TEST(ChosenSet, ByKvHead) {
 }
 
 TEST(ChosenSet, Classes) {
-  const CheckpointAnalysis checkpoint = made(3, 4, 1e-6);
+  const CheckpointTable checkpoint = made(3, 4, 1e-6);
   EXPECT_EQ(list_heads(choose("class:position-dominated", checkpoint).heads), "0.0,1.0,2.0");
   EXPECT_EQ(count_heads(choose("class:q-positional", checkpoint).heads), 9);
   EXPECT_THROW(choose("class:content-focused", checkpoint), UsageError);
 }
 
 TEST(ChosenSet, ListsAndLayers) {
-  const CheckpointAnalysis checkpoint = made(3, 4, 1e-6);
+  const CheckpointTable checkpoint = made(3, 4, 1e-6);
   EXPECT_EQ(list_heads(choose("layer:1", checkpoint).heads), "1.0,1.1,1.2,1.3");
   EXPECT_TRUE(std::isnan(choose("layer:1", checkpoint).overlap));
   EXPECT_THROW(choose("layer:3", checkpoint), UsageError);

@@ -31,7 +31,7 @@ EditSums edited(const std::vector<double>& per_token) {
 
 TEST(EditEffect, MeansErrorsAndBins) {
   const EditSums before{sums_of({3, 4, 5, 4}), {}};
-  EditCase one;
+  EditComparison one;
   one.edited = edited({3.5, 4.3, 5.4, 4.4});
   const auto effects = measure_effect(documents_of(4), before, one);
   ASSERT_EQ(effects.size(), 1u + kBins);
@@ -67,7 +67,7 @@ TEST(EditEffect, ShorterDocumentsCountByTheirTokens) {
   before.loss[0].copy_(sums_of({3})[0]);
   after.loss[0].copy_(sums_of({3.5})[0]);
   for (int64_t bin = 0; bin < 3; ++bin) after.loss[1][bin] = bin < 2 ? 0.25 : 0.5;
-  EditCase one;
+  EditComparison one;
   one.edited = after;
   const auto effects = measure_effect(documents, before, one);
   EXPECT_EQ(effects[0].tokens, 32 + 4);
@@ -79,9 +79,9 @@ TEST(EditEffect, ShorterDocumentsCountByTheirTokens) {
 }
 
 // A set whose effect is `mine`, with small noise, beside controls.
-EditEffect beside(double mine, const std::vector<double>& controls) {
+EditEffect effect_of(double mine, const std::vector<double>& controls) {
   const EditSums before{sums_of({3, 4, 5, 4}), {}};
-  EditCase one;
+  EditComparison one;
   one.edited = edited({3 + mine + 0.01, 4 + mine - 0.01, 5 + mine, 4 + mine});
   for (const double control : controls) {
     one.controls.push_back(edited({3 + control, 4 + control, 5 + control, 4 + control}));
@@ -92,7 +92,7 @@ EditEffect beside(double mine, const std::vector<double>& controls) {
 TEST(EditEffect, IsRealAboveEveryControl) {
   std::vector<double> controls;
   for (int i = 0; i < 20; ++i) controls.push_back(0.1 + 0.01 * i);
-  const EditEffect above = beside(0.5, controls);
+  const EditEffect above = effect_of(0.5, controls);
   EXPECT_NEAR(above.p, 1.0 / 21, 1e-12);
   EXPECT_TRUE(*above.real);
   EXPECT_NEAR(above.control, 0.195, 1e-12);
@@ -100,22 +100,23 @@ TEST(EditEffect, IsRealAboveEveryControl) {
   EXPECT_NEAR(above.control_sd, sd, 1e-12);
   EXPECT_NEAR(above.z_control, (0.5 - 0.195) / (sd * std::sqrt(1 + 1.0 / 20)), 1e-9);
   EXPECT_NEAR(above.p_t, 3.70769e-5, 1e-10);
-  const EditEffect within = beside(0.285, controls);
+  const EditEffect within = effect_of(0.285, controls);
   EXPECT_NEAR(within.p, 2.0 / 21, 1e-12);
   EXPECT_FALSE(*within.real);
   EXPECT_FALSE(within.below_controls);
-  EXPECT_TRUE(beside(0.05, controls).below_controls);
-  EXPECT_FALSE(*beside(0.05, controls).real);
+  EXPECT_TRUE(effect_of(0.05, controls).below_controls);
+  EXPECT_FALSE(*effect_of(0.05, controls).real);
   controls.pop_back();
-  EXPECT_FALSE(beside(0.5, controls).real.has_value()) << "19 are too few to say";
+  EXPECT_FALSE(effect_of(0.5, controls).real.has_value()) << "19 are too few to say";
   controls.assign(20, -1);
   controls[3] = -2;
-  EXPECT_FALSE(*beside(0.001, controls).real) << "above the controls, but no cost over documents";
+  EXPECT_FALSE(*effect_of(0.001, controls).real)
+      << "above the controls, but no cost over documents";
 }
 
 TEST(EditEffect, BesideRemoval) {
   const EditSums before{sums_of({3, 4, 5, 4}), {}};
-  EditCase one;
+  EditComparison one;
   one.edited = edited({3.5, 4.3, 5.4, 4.4});
   one.removed = edited({4.0, 4.9, 6.1, 4.8});
   one.controls = {edited({3.1, 4.1, 5.1, 4.1}), edited({3.2, 4.2, 5.2, 4.2}), edited({3, 4, 5, 4})};
@@ -159,7 +160,7 @@ TEST(EditEffect, RandomDirectionsAreSeldomCalledReal) {
       for (double& one : changed) one += effect * (1 + 0.3 * normal(random));
       return edited(changed);
     };
-    EditCase one;
+    EditComparison one;
     one.edited = draw();
     for (int c = 0; c < 20; ++c) one.controls.push_back(draw());
     const EditEffect effect = measure_effect(documents_of(kDocuments), before, one).front();

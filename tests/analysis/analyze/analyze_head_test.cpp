@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/analysis/cases/stream_input.h"
+#include "tests/analysis/replicates/stream_input.h"
 
 namespace ropewalk {
 namespace {
@@ -27,10 +27,10 @@ std::vector<at::Tensor> documents(int kind) {
   return made;
 }
 
-CheckpointAnalysis analyzed() {
-  CheckpointAnalysis checkpoint;
-  const HeadCases head = make_cases(leave_one_out(stream_input(documents(0))),
-                                    leave_one_out(stream_input(documents(1))), 10);
+CheckpointTable analyzed() {
+  CheckpointTable checkpoint;
+  const HeadReplicates head = make_replicates(leave_one_out(stream_input(documents(0))),
+                                              leave_one_out(stream_input(documents(1))), 10);
   add_head(checkpoint, {4, 5, 2, false}, head, std::vector<double>(kDocuments, 2 * kTokens));
   return checkpoint;
 }
@@ -38,7 +38,7 @@ CheckpointAnalysis analyzed() {
 // What numpy gives: cov, eigh and corrcoef over the same vectors, with and without each document.
 void expect_column(const std::string& key, const std::vector<double>& values,
                    const std::vector<double>& errors) {
-  const CheckpointAnalysis checkpoint = analyzed();
+  const CheckpointTable checkpoint = analyzed();
   const HeadColumn& column = checkpoint.column(key);
   ASSERT_EQ(column.value.size(), values.size());
   for (size_t c = 0; c < values.size(); ++c) {
@@ -65,22 +65,22 @@ TEST(Statistic, KeyCorrelationAsNumpy) {
 }
 
 TEST(Statistic, StabilityAsNumpy) {
-  const CheckpointAnalysis checkpoint = analyzed();
+  const CheckpointTable checkpoint = analyzed();
   const HeadColumn& column = checkpoint.column("pc0_stability");
   for (const double value : column.value) EXPECT_NEAR(value, 0.9826271607497741, 1e-12);
   for (const double se : column.se) EXPECT_TRUE(std::isnan(se));
 }
 
 TEST(AnalyzeHead, WhetherALayerRotatesMayBeUnknown) {
-  CheckpointAnalysis checkpoint;
-  const HeadCases head = make_cases(leave_one_out(stream_input(documents(0))),
-                                    leave_one_out(stream_input(documents(1))), 1);
+  CheckpointTable checkpoint;
+  const HeadReplicates head = make_replicates(leave_one_out(stream_input(documents(0))),
+                                              leave_one_out(stream_input(documents(1))), 1);
   add_head(checkpoint, {4, 5, 2, std::nullopt}, head, std::vector<double>(kDocuments, 2 * kTokens));
-  EXPECT_EQ(checkpoint.rope, std::vector<int64_t>{CheckpointAnalysis::kUnknown});
+  EXPECT_EQ(checkpoint.rope, std::vector<int64_t>{CheckpointTable::kUnknown});
 }
 
 TEST(AnalyzeHead, WritesARowPerComponent) {
-  const CheckpointAnalysis checkpoint = analyzed();
+  const CheckpointTable checkpoint = analyzed();
   EXPECT_EQ(checkpoint.layer, std::vector<int64_t>(kDim, 4));
   EXPECT_EQ(checkpoint.q_head, std::vector<int64_t>(kDim, 5));
   EXPECT_EQ(checkpoint.kv_head, std::vector<int64_t>(kDim, 2));

@@ -12,15 +12,15 @@ namespace {
 constexpr size_t kBlocks = 8;
 
 // Heads of one row each, whose r_q is the mean of blocks that hold these numbers.
-CheckpointAnalysis made_of(const std::vector<std::vector<double>>& heads) {
-  CheckpointAnalysis made;
+CheckpointTable made_of(const std::vector<std::vector<double>>& heads) {
+  CheckpointTable made;
   made.columns.resize(statistics().size());
   const size_t rows = heads.size();
   for (HeadColumn& column : made.columns) column.value.assign(rows, 0.5);
   for (auto* list : {&made.layer, &made.pc, &made.kv_head}) list->assign(rows, 0);
   made.n_blocks.assign(rows, kBlocks);
   made.head_flag.resize(rows);
-  HeadColumn& r_q = made.columns[statistic_place("r_q")];
+  HeadColumn& r_q = made.columns[statistic_index("r_q")];
   for (size_t head = 0; head < rows; ++head) {
     made.q_head.push_back(static_cast<int64_t>(head));
     double mean = 0;
@@ -38,13 +38,13 @@ const std::vector<double> kEven{.10, .13, .09, .12, .11, .13, .10, .12};
 const std::vector<double> kSteps{0, 1, 2, 3, 4, 5, 6, 7};
 
 TEST(BlockTrend, FlagsHeadsThatMovedWhileTheyWereMeasured) {
-  CheckpointAnalysis made = made_of({kEven, kRising, std::vector<double>(kBlocks, std::nan(""))});
+  CheckpointTable made = made_of({kEven, kRising, std::vector<double>(kBlocks, std::nan(""))});
   EXPECT_EQ(flag_trends(made, kSteps), 1);
   EXPECT_EQ(made.head_flag, (std::vector<std::string>{"", "trend", ""}));
 }
 
 TEST(BlockTrend, OneSetOfWeightsHasNone) {
-  CheckpointAnalysis made = made_of({kRising});
+  CheckpointTable made = made_of({kRising});
   EXPECT_EQ(flag_trends(made, std::vector<double>(kBlocks, 3)), 0);
   EXPECT_EQ(flag_trends(made, {}), 0);
   EXPECT_EQ(flag_trends(made, {0, 1, 2}), 0) << "of other blocks";

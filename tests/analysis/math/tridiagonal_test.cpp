@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/analysis/cases/spectrum.h"
+#include "tests/analysis/replicates/spectrum.h"
 
 namespace ropewalk {
 namespace {
@@ -13,8 +13,8 @@ namespace {
 at::Tensor tridiagonal_of(const Tridiagonal& t) {
   at::Tensor matrix = at::diag(at::tensor(t.diagonal(), at::kDouble));
   if (t.size() > 1) {
-    const at::Tensor beside = at::diag(at::tensor(t.beside(), at::kDouble), 1);
-    matrix = matrix + beside + beside.t();
+    const at::Tensor off_diagonal = at::diag(at::tensor(t.off_diagonal(), at::kDouble), 1);
+    matrix = matrix + off_diagonal + off_diagonal.t();
   }
   return matrix * t.scale();
 }

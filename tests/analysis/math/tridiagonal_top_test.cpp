@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tests/analysis/cases/spectrum.h"
+#include "tests/analysis/replicates/spectrum.h"
 
 namespace ropewalk {
 namespace {
@@ -35,7 +35,7 @@ void expect_largest(const at::Tensor& matrix, const at::Tensor& all, const at::T
 }
 
 struct Found {
-  std::optional<Top> top;
+  std::optional<LargestEigenpairs> top;
   std::optional<Eigenpair> without;
 };
 
@@ -47,7 +47,7 @@ Found seek(const at::Tensor& matrix, int64_t count, double length,
   const Tridiagonal reduced(matrix.const_data_ptr<double>(), offset.const_data_ptr<double>(), d,
                             kernel);
   Found found;
-  found.top = top_of(reduced, count, kWeight);
+  found.top = largest_eigenpairs(reduced, count, kWeight);
   if (!found.top) return found;
   const at::Tensor values = tensor(found.top->values);
   const at::Tensor vectors =
@@ -57,7 +57,7 @@ Found seek(const at::Tensor& matrix, int64_t count, double length,
   const at::Tensor square = at::outer(offset, offset) * kWeight, less = matrix - square;
   expect_largest(less, eigenvalues(less), values.slice(0, count), vectors.slice(0, count));
   const double* numbers = a.const_data_ptr<double>();
-  found.without = top_without(reduced, *found.top, kWeight, {numbers, numbers + d});
+  found.without = largest_without_direction(reduced, *found.top, kWeight, {numbers, numbers + d});
   if (found.without) {
     const at::Tensor away = at::eye(d, at::kDouble) - at::outer(a, a);
     const at::Tensor more = at::mm(at::mm(away, matrix + square), away);

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/analysis/cases/spectrum.h"
+#include "tests/analysis/replicates/spectrum.h"
 
 namespace ropewalk {
 namespace {

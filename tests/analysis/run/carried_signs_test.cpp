@@ -8,15 +8,15 @@
 #include "ropewalk/analysis/table/qk_reader.h"
 #include "ropewalk/analysis/table/qk_table.h"
 #include "ropewalk/base/error.h"
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
 
 // A checkpoint of one head with this PC0 and r_k on it; r_q is too small to give it a sign.
-CheckpointAnalysis step(const std::string& label, const std::vector<double>& axis, double r_k,
-                        double drift = 1) {
-  CheckpointAnalysis made;
+CheckpointTable step(const std::string& label, const std::vector<double>& axis, double r_k,
+                     double drift = 1) {
+  CheckpointTable made;
   made.label = label;
   const Estimate k{r_k, 0.01, {r_k, r_k}}, q{0.01, 0.01, {0.01, 0.01}};
   add_made_head(made, 0, 0, {{"r_q", q}, {"r_k", k}}, {10, 10});
@@ -26,8 +26,8 @@ CheckpointAnalysis step(const std::string& label, const std::vector<double>& axi
 
 TEST(CarriedSigns, AnAxisThatStaysKeepsItsSign) {
   // The rule turns the axis from step to step; the axis itself does not move.
-  std::vector<CheckpointAnalysis> run{step("a", {1, 0}, 0.5), step("b", {-1, 0}, 0.4),
-                                      step("c", {1, 0}, 0.3)};
+  std::vector<CheckpointTable> run{step("a", {1, 0}, 0.5), step("b", {-1, 0}, 0.4),
+                                   step("c", {1, 0}, 0.3)};
   carry_signs(run);
   EXPECT_EQ(run[0].column("r_k_run").value[0], 0.5);
   EXPECT_EQ(run[1].column("r_k_run").value[0], -0.4);
@@ -40,7 +40,7 @@ TEST(CarriedSigns, AnAxisThatStaysKeepsItsSign) {
 }
 
 TEST(CarriedSigns, AnAxisThatChangedPointsAlongTheDrift) {
-  std::vector<CheckpointAnalysis> run{step("a", {1, 0}, 0.5), step("b", {0, 1}, 0.4, -0.2)};
+  std::vector<CheckpointTable> run{step("a", {1, 0}, 0.5), step("b", {0, 1}, 0.4, -0.2)};
   carry_signs(run);
   EXPECT_EQ(run[1].column("r_k_run").value[0], -0.4);
   EXPECT_EQ(run[1].column("pc0_overlap").value[0], 0);
@@ -48,8 +48,8 @@ TEST(CarriedSigns, AnAxisThatChangedPointsAlongTheDrift) {
 }
 
 TEST(CarriedSigns, EachContextIsFollowedOnItsOwn) {
-  std::vector<CheckpointAnalysis> run{step("a@32", {1, 0}, 0.5), step("b@32", {-1, 0}, 0.4),
-                                      step("a@64", {-1, 0}, 0.3), step("b@64", {0, 1}, 0.2)};
+  std::vector<CheckpointTable> run{step("a@32", {1, 0}, 0.5), step("b@32", {-1, 0}, 0.4),
+                                   step("a@64", {-1, 0}, 0.3), step("b@64", {0, 1}, 0.2)};
   carry_signs(run);
   EXPECT_EQ(run[1].column("r_k_run").value[0], -0.4);
   EXPECT_EQ(run[2].column("r_k_run").value[0], -0.3) << "as a@32 has it, not b@32, which is before";
@@ -59,8 +59,8 @@ TEST(CarriedSigns, EachContextIsFollowedOnItsOwn) {
 }
 
 TEST(CarriedSigns, ABaselineIsNoStep) {
-  std::vector<CheckpointAnalysis> run{step("random", {0, 1}, 0.5), step("a", {1, 0}, 0.5),
-                                      step("b", {-1, 0}, 0.4)};
+  std::vector<CheckpointTable> run{step("random", {0, 1}, 0.5), step("a", {1, 0}, 0.5),
+                                   step("b", {-1, 0}, 0.4)};
   run[0].random = true;
   carry_signs(run);
   EXPECT_TRUE(std::isnan(run[1].column("pc0_overlap").value[0]));
@@ -79,14 +79,14 @@ TEST(SignUncertain, WhereTheDecidingNumberIsNearTurning) {
 }
 
 TEST(HeadsTable, IsReadBackIntoItsTable) {
-  std::vector<CheckpointAnalysis> run{step("a", {1, 0}, 0.5), step("b", {0, 1}, 0.4, -0.2)};
+  std::vector<CheckpointTable> run{step("a", {1, 0}, 0.5), step("b", {0, 1}, 0.4, -0.2)};
   run[1].order = 1;
   carry_signs(run);
   const std::string text = format_heads_table(run);
   EXPECT_TRUE(
       text.starts_with("model,checkpoint,phase,order,step,tokens,layer,q_head,kv_head,rope,r2cv_q,"
                        "r2cv_q_se,"));
-  HeadTable table = parse_qk_table(format_qk_table(run), "qk.csv");
+  RunTable table = parse_qk_table(format_qk_table(run), "qk.csv");
   EXPECT_TRUE(std::isnan(table.checkpoints[1].column("r_k_run").value[0]));
   parse_heads_table(table, text, "heads.csv");
   EXPECT_EQ(table.checkpoints[1].column("r_k_run").value[0], -0.4);
@@ -94,7 +94,7 @@ TEST(HeadsTable, IsReadBackIntoItsTable) {
   EXPECT_EQ(table.checkpoints[1].head_flag[0], kAxisChanged);
   EXPECT_EQ(format_heads_table(table.checkpoints), text);
   // A file of other heads changes nothing.
-  HeadTable other = parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.1,0.5\n", "qk");
+  RunTable other = parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.1,0.5\n", "qk");
   try {
     parse_heads_table(other, text, "heads.csv");
     FAIL() << "b is not in that table";

@@ -7,8 +7,8 @@
 namespace ropewalk {
 namespace {
 
-CheckpointAnalysis checkpoint(const std::string& label) {
-  CheckpointAnalysis made;
+CheckpointTable checkpoint(const std::string& label) {
+  CheckpointTable made;
   made.label = label;
   made.origin = {"llama", 12, 4, 2, 16, "float32", "cpu"};
   made.blocks = 16;
@@ -16,10 +16,10 @@ CheckpointAnalysis checkpoint(const std::string& label) {
   return made;
 }
 
-std::string refusal(const CheckpointAnalysis& other) {
+std::string refusal(const CheckpointTable& other) {
   try {
     // One that does not say what it is stands between the two.
-    CheckpointAnalysis unknown = checkpoint("vectors");
+    CheckpointTable unknown = checkpoint("vectors");
     unknown.origin = {};
     check_comparable({checkpoint("a"), unknown, other});
   } catch (const InputError& error) {
@@ -29,7 +29,7 @@ std::string refusal(const CheckpointAnalysis& other) {
 }
 
 TEST(Comparable, RefusesOtherShapes) {
-  CheckpointAnalysis other = checkpoint("b");
+  CheckpointTable other = checkpoint("b");
   other.origin.layers = 24;
   EXPECT_EQ(refusal(other),
             "'a' and 'b' cannot stand in one table: layers is 12 and 24; make one table of each");
@@ -41,7 +41,7 @@ TEST(Comparable, RefusesOtherShapes) {
 
 TEST(Comparable, SaysWherePairsAreLost) {
   EXPECT_TRUE(check_comparable({checkpoint("a"), checkpoint("b"), checkpoint("c")}).empty());
-  CheckpointAnalysis other = checkpoint("b");
+  CheckpointTable other = checkpoint("b");
   other.documents = {{0, 7}, {1, 9}};
   other.origin.dtype = "bfloat16";
   EXPECT_EQ(check_comparable({checkpoint("a"), other, checkpoint("c")}),
@@ -66,22 +66,22 @@ TEST(Comparable, SaysWherePairsAreLost) {
 }
 
 TEST(Comparable, SaysWhereOneKeptLess) {
-  CheckpointAnalysis whole = checkpoint("a");
-  whole.origin.kept = {"lags", "pre_rope"};
+  CheckpointTable whole = checkpoint("a");
+  whole.origin.accumulators = {"lags", "pre_rope"};
   EXPECT_TRUE(check_comparable({whole, whole}).empty());
   EXPECT_EQ(check_comparable({whole, checkpoint("b")}),
             std::vector<std::string>{
                 "'b' has no lags or pre_rope data, 'a' has: its columns are empty, and it has no "
                 "such rows in bands.csv and curves.csv"});
-  CheckpointAnalysis other = checkpoint("b");
-  other.origin.kept = {"lags", "plasticity"};
+  CheckpointTable other = checkpoint("b");
+  other.origin.accumulators = {"lags", "plasticity"};
   const std::vector<std::string> both = check_comparable({whole, other});
   ASSERT_EQ(both.size(), 1u);
   EXPECT_EQ(both[0].find("'a' has no plasticity data, 'b' has"), 0u);
 }
 
 TEST(Comparable, TellsModelsOfTheHubApart) {
-  CheckpointAnalysis first = checkpoint("a"), second = checkpoint("b");
+  CheckpointTable first = checkpoint("a"), second = checkpoint("b");
   first.model = "step-40";
   second.model = "step-80";
   EXPECT_TRUE(check_comparable({first, second}).empty());

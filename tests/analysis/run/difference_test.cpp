@@ -5,7 +5,7 @@
 #include "ropewalk/analysis/math/jackknife.h"
 #include "ropewalk/analysis/run/head_changes.h"
 #include "ropewalk/analysis/run/summary.h"
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kBlocks = 10;
 
 // A head whose r_q leaves `noise[b]` out with block b.
-void add_head(CheckpointAnalysis& checkpoint, int64_t index, double r_q,
+void add_head(CheckpointTable& checkpoint, int64_t index, double r_q,
               const std::vector<double>& noise) {
   const std::vector<double> sizes(kBlocks, 100);
   Estimate number{r_q, 0, {}};
@@ -23,8 +23,8 @@ void add_head(CheckpointAnalysis& checkpoint, int64_t index, double r_q,
                 {{"r_q", number}, {"r_k", number}, {"explained_variance", number}}, sizes);
 }
 
-CheckpointAnalysis make_checkpoint(const std::string& label, double shift, bool same_documents) {
-  CheckpointAnalysis checkpoint;
+CheckpointTable make_checkpoint(const std::string& label, double shift, bool same_documents) {
+  CheckpointTable checkpoint;
   checkpoint.label = label;
   checkpoint.blocks = 16;
   checkpoint.last_layer = 19;
@@ -38,8 +38,8 @@ CheckpointAnalysis make_checkpoint(const std::string& label, double shift, bool 
   return checkpoint;
 }
 
-Json change(const CheckpointAnalysis& from, const CheckpointAnalysis& to) {
-  return compare_checkpoints(Comparison({&from}, to), GroupNumbers(whole_group(from)),
+Json change(const CheckpointTable& from, const CheckpointTable& to) {
+  return compare_checkpoints(CheckpointComparison({&from}, to), GroupNumbers(whole_group(from)),
                              GroupNumbers(whole_group(to)));
 }
 
@@ -62,18 +62,18 @@ TEST(Difference, PairsTheSameDocuments) {
 
 // Axes that lie across each other have no common r, and one that was turned is turned back.
 TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
-  CheckpointAnalysis before = make_checkpoint("a", 0, true);
-  CheckpointAnalysis after = make_checkpoint("b", 0.1, true);
+  CheckpointTable before = make_checkpoint("a", 0, true);
+  CheckpointTable after = make_checkpoint("b", 0.1, true);
   before.axes.assign(20, {{1, 0}, 1, 1});
   after.axes.assign(20, {{1, 0}, 1, 1});
   after.axes[5].vector = {-1, 0};
   after.axes[6].vector = {0, 1};
   for (const char* key : {"r_q_run", "r_k_run"}) {
-    const size_t place = statistic_place(key);
-    for (CheckpointAnalysis* one : {&before, &after}) {
-      one->columns[place] = one->column(key == std::string("r_q_run") ? "r_q" : "r_k");
+    const size_t index = statistic_index(key);
+    for (CheckpointTable* one : {&before, &after}) {
+      one->columns[index] = one->column(key == std::string("r_q_run") ? "r_q" : "r_k");
     }
-    HeadColumn& column = after.columns[place];
+    HeadColumn& column = after.columns[index];
     column.value[5] *= -1;
     for (size_t b = 0; b < kBlocks; ++b) column.replicates[5 * kBlocks + b] *= -1;
     column.value[6] = -0.9;
@@ -95,7 +95,7 @@ TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
   EXPECT_FALSE(found["mean_abs_r_k"].contains("stayed"));
 
   // The mean of all heads falls where one head's axis is another, and the others say the opposite.
-  after.columns[statistic_place("r_q")].value[6] = -0.9;
+  after.columns[statistic_index("r_q")].value[6] = -0.9;
   const Json apart = change(before, after)["mean_r_q"];
   EXPECT_LT(apart["value"].get<double>(), 0);
   EXPECT_GT(apart["stayed"]["value"].get<double>(), 0);
@@ -110,9 +110,9 @@ TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
 }
 
 TEST(Difference, AMeanOfAStepFunctionHasNoError) {
-  CheckpointAnalysis before = make_checkpoint("a", 0, true), after = make_checkpoint("b", 0, true);
-  for (CheckpointAnalysis* one : {&before, &after}) {
-    HeadColumn& column = one->columns[statistic_place("dist_argmax")];
+  CheckpointTable before = make_checkpoint("a", 0, true), after = make_checkpoint("b", 0, true);
+  for (CheckpointTable* one : {&before, &after}) {
+    HeadColumn& column = one->columns[statistic_index("dist_argmax")];
     column.value.assign(20, one == &before ? 1 : 4);
     column.replicates.assign(20 * kBlocks, column.value[0]);
   }
@@ -133,8 +133,7 @@ TEST(Difference, AMeanWhoseSignIsARulesAloneHasNoVerdict) {
 }
 
 TEST(Difference, NumbersPerTokenOfTwoContextsGetNoVerdict) {
-  CheckpointAnalysis before = make_checkpoint("a", 0, true),
-                     after = make_checkpoint("b", 0.1, true);
+  CheckpointTable before = make_checkpoint("a", 0, true), after = make_checkpoint("b", 0.1, true);
   before.origin.context = 512;
   const auto flags = [&](int64_t context) {
     after.origin.context = context;
@@ -153,21 +152,21 @@ TEST(Summary, SaysWhatCountsAsChanged) {
 }
 
 TEST(Summary, TellsTheWholeRunWhereNoStepDoes) {
-  const CheckpointAnalysis a = make_checkpoint("a", 0, true), b = make_checkpoint("b", 0.1, true),
-                           c = make_checkpoint("c", 0.3, true);
+  const CheckpointTable a = make_checkpoint("a", 0, true), b = make_checkpoint("b", 0.1, true),
+                        c = make_checkpoint("c", 0.3, true);
   const Json summary = summarize({a, b, c}).summary;
   EXPECT_EQ(summary["differences"].size(), 2u);
   EXPECT_EQ(summary["whole_run"], change(a, c));
   EXPECT_NEAR(summary["whole_run"]["mean_r_q"]["value"].get<double>(), 0.3 / 20, 1e-12);
   EXPECT_FALSE(summarize({a, b}).summary.contains("whole_run")) << "that is the step";
-  CheckpointAnalysis random = a;
+  CheckpointTable random = a;
   random.random = true;
   EXPECT_FALSE(summarize({random, b, c}).summary.contains("whole_run"));
 }
 
 TEST(Summary, LeavesOutUndefinedHeads) {
-  CheckpointAnalysis checkpoint = make_checkpoint("a", 0, true);
-  std::vector<double>& r_q = checkpoint.columns[statistic_place("r_q")].value;
+  CheckpointTable checkpoint = make_checkpoint("a", 0, true);
+  std::vector<double>& r_q = checkpoint.columns[statistic_index("r_q")].value;
   r_q[0] = std::nan("");
   r_q[1] = 0.9;
   const Json summary = summarize({checkpoint}).summary;

@@ -11,15 +11,15 @@
 #include "ropewalk/analysis/run/class_shares.h"
 #include "ropewalk/analysis/run/summary.h"
 #include "ropewalk/base/error.h"
-#include "tests/analysis/cases/made_head.h"
-#include "tests/analysis/cases/stream_input.h"
+#include "tests/analysis/replicates/made_head.h"
+#include "tests/analysis/replicates/stream_input.h"
 
 namespace ropewalk {
 namespace {
 
 constexpr int64_t kTokens = 40;
 
-PlacedReading reading(const std::string& key) { return all_readings()[reading_place(key)]; }
+IndexedView view(const std::string& key) { return all_views()[view_index(key)]; }
 
 // Vectors of documents: noise of these scales, and position along the first two axes.
 std::vector<at::Tensor> documents(int count, const std::vector<double>& scales,
@@ -40,14 +40,14 @@ struct Streams {
   std::pair<double, double> q, k;  // drifts
 };
 
-CheckpointAnalysis simulated(const std::string& label, int count, int heads, const Streams& of) {
-  CheckpointAnalysis made;
+CheckpointTable simulated(const std::string& label, int count, int heads, const Streams& of) {
+  CheckpointTable made;
   made.label = label;
   made.blocks = count;
   for (int i = 0; i < heads; ++i) {
     add_head(made, {0, i, i, true},
-             make_cases(leave_one_out(stream_input(documents(count, of.scales, of.q))),
-                        leave_one_out(stream_input(documents(count, of.scales, of.k))), 2),
+             make_replicates(leave_one_out(stream_input(documents(count, of.scales, of.q))),
+                             leave_one_out(stream_input(documents(count, of.scales, of.k))), 2),
              std::vector<double>(static_cast<size_t>(count), 2.0 * kTokens));
   }
   return made;
@@ -64,7 +64,7 @@ TEST(HeadChanges, SignsOfAxesThatStayDoNotTurn) {
   const Streams still{{3, 1, 1, 1}, {-0.26, 0}, {3, 0}};
   for (const int count : {6, 16, 40}) {
     at::manual_seed(count);
-    std::vector<CheckpointAnalysis> run;
+    std::vector<CheckpointTable> run;
     for (const char* label : {"a", "b", "c"}) run.push_back(simulated(label, count, 30, still));
     carry_signs(run);
     double largest = 0;
@@ -74,8 +74,8 @@ TEST(HeadChanges, SignsOfAxesThatStayDoNotTurn) {
       for (const size_t row : run[i].head_rows()) {
         largest = std::max(largest, std::abs(after[row] - before[row]));
       }
-      const Comparison step({&run[i]}, run[i + 1]);
-      const std::vector<HeadChange> heads = step.changes(reading("r_k_run"));
+      const CheckpointComparison step({&run[i]}, run[i + 1]);
+      const std::vector<HeadChange> heads = step.changes(view("r_k_run"));
       EXPECT_EQ(heads.size(), 30u);
       EXPECT_EQ(count_changed(heads), 0) << count << " documents";
       for (const HeadChange& head : heads) {
@@ -89,13 +89,12 @@ TEST(HeadChanges, SignsOfAxesThatStayDoNotTurn) {
 
 TEST(HeadChanges, ComponentsThatTradePlacesAreAnotherAxis) {
   at::manual_seed(3);
-  std::vector<CheckpointAnalysis> run{
-      simulated("a", 16, 20, {{2.0, 1.6, 0.3, 0.3}, {2, 0}, {3, 0}}),
-      simulated("b", 16, 20, {{1.6, 2.6, 0.3, 0.3}, {2, 0}, {3, 0}})};
+  std::vector<CheckpointTable> run{simulated("a", 16, 20, {{2.0, 1.6, 0.3, 0.3}, {2, 0}, {3, 0}}),
+                                   simulated("b", 16, 20, {{1.6, 2.6, 0.3, 0.3}, {2, 0}, {3, 0}})};
   carry_signs(run);
-  const Comparison step({&run[0]}, run[1]);
+  const CheckpointComparison step({&run[0]}, run[1]);
   int axes = 0;
-  for (const HeadChange& head : step.changes(reading("r_k_run"))) {
+  for (const HeadChange& head : step.changes(view("r_k_run"))) {
     axes += head.axis_changed;
     if (!head.axis_changed) continue;
     EXPECT_TRUE(std::isnan(head.p) && std::isnan(head.q));
@@ -103,17 +102,17 @@ TEST(HeadChanges, ComponentsThatTradePlacesAreAnotherAxis) {
     EXPECT_NE(run[1].head_flag[head.row].find(kAxisChanged), std::string::npos);
   }
   EXPECT_GE(axes, 18);
-  for (const HeadChange& head : step.changes(reading("r2_pc2_k"))) {
+  for (const HeadChange& head : step.changes(view("r2_pc2_k"))) {
     EXPECT_LT(std::abs(head.change.value), 0.2) << "the plane of both stays";
   }
 }
 
 // Heads whose r changes by `shift`, with errors of documents of about `noise`.
-CheckpointAnalysis noisy(const std::string& label, int heads, double shift, double noise,
-                         unsigned seed) {
+CheckpointTable noisy(const std::string& label, int heads, double shift, double noise,
+                      unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
-  CheckpointAnalysis made;
+  CheckpointTable made;
   made.label = label;
   made.blocks = 16;
   const std::vector<double> sizes(16, 100);
@@ -134,20 +133,21 @@ CheckpointAnalysis noisy(const std::string& label, int heads, double shift, doub
 
 TEST(HeadChanges, OfHeadsThatDidNotChangeFewAreListed) {
   for (const double noise : {0.001, 0.02, 0.2}) {
-    const CheckpointAnalysis before = noisy("a", 1000, 0, noise, 1);
-    const CheckpointAnalysis after = noisy("b", 1000, 0.01, noise, 2);
-    const Comparison step({&before}, after);
-    EXPECT_LE(count_changed(step.changes(reading("r_k_run"))), 50) << noise;
+    const CheckpointTable before = noisy("a", 1000, 0, noise, 1);
+    const CheckpointTable after = noisy("b", 1000, 0.01, noise, 2);
+    const CheckpointComparison step({&before}, after);
+    EXPECT_LE(count_changed(step.changes(view("r_k_run"))), 50) << noise;
   }
   // Those that did are, and the size that counts is the caller's.
-  const CheckpointAnalysis before = noisy("a", 100, 0, 0.001, 1);
-  const CheckpointAnalysis after = noisy("b", 100, 0.05, 0.001, 2);
-  const Comparison step({&before}, after);
-  EXPECT_EQ(count_changed(step.changes(reading("r_k_run"))), 100);
+  const CheckpointTable before = noisy("a", 100, 0, 0.001, 1);
+  const CheckpointTable after = noisy("b", 100, 0.05, 0.001, 2);
+  const CheckpointComparison step({&before}, after);
+  EXPECT_EQ(count_changed(step.changes(view("r_k_run"))), 100);
   // Heads differ by about 0.001, so the floor of the scale decides; then the share of the caller.
-  const CheckpointAnalysis less = noisy("c", 100, 0.03, 0.001, 3);
-  EXPECT_EQ(count_changed(Comparison({&before}, less, 0).changes(reading("r_k_run"))), 0);
-  const std::vector<HeadChange> heads = Comparison({&before}, after, 0).changes(reading("r_k_run"));
+  const CheckpointTable less = noisy("c", 100, 0.03, 0.001, 3);
+  EXPECT_EQ(count_changed(CheckpointComparison({&before}, less, 0).changes(view("r_k_run"))), 0);
+  const std::vector<HeadChange> heads =
+      CheckpointComparison({&before}, after, 0).changes(view("r_k_run"));
   std::vector<double> earlier, later;
   for (const HeadChange& head : heads) {
     earlier.push_back(std::atanh(head.before));
@@ -159,12 +159,13 @@ TEST(HeadChanges, OfHeadsThatDidNotChangeFewAreListed) {
     EXPECT_NEAR(heads[i].effect_se, heads[i].change.se / (1 - 0.425 * 0.425) / spread,
                 0.05 * heads[i].effect_se);
   }
-  EXPECT_EQ(count_changed(Comparison({&before}, after, 1000).changes(reading("r_k_run"))), 0);
+  EXPECT_EQ(count_changed(CheckpointComparison({&before}, after, 1000).changes(view("r_k_run"))),
+            0);
 }
 
 // One head whose number of this statistic hardly errs.
-CheckpointAnalysis sure(const char* key, double number, int64_t context) {
-  CheckpointAnalysis made;
+CheckpointTable sure(const char* key, double number, int64_t context) {
+  CheckpointTable made;
   made.label = std::to_string(context);
   made.blocks = 16;
   made.origin.context = context;
@@ -177,10 +178,10 @@ CheckpointAnalysis sure(const char* key, double number, int64_t context) {
 TEST(HeadChanges, NumbersPerTokenOfTwoContextsAreNotCompared) {
   for (const char* key : {"bias_strength", "bias_off", "alpha_q", "alpha_k", "abs_alpha_k"}) {
     const char* column = key == std::string("abs_alpha_k") ? "alpha_k" : key;
-    const CheckpointAnalysis before = sure(column, 0.8, 512);
-    const CheckpointAnalysis same = sure(column, 0.2, 512), longer = sure(column, 0.2, 2048);
-    EXPECT_EQ(count_changed(Comparison({&before}, same).changes(reading(key))), 1);
-    const auto heads = Comparison({&before}, longer).changes(reading(key));
+    const CheckpointTable before = sure(column, 0.8, 512);
+    const CheckpointTable same = sure(column, 0.2, 512), longer = sure(column, 0.2, 2048);
+    EXPECT_EQ(count_changed(CheckpointComparison({&before}, same).changes(view(key))), 1);
+    const auto heads = CheckpointComparison({&before}, longer).changes(view(key));
     ASSERT_EQ(heads.size(), 1u);
     EXPECT_TRUE(heads[0].other_context);
     EXPECT_FALSE(heads[0].changed);
@@ -189,16 +190,18 @@ TEST(HeadChanges, NumbersPerTokenOfTwoContextsAreNotCompared) {
     const std::string table = summarize({before, longer}).changes;
     EXPECT_NE(table.find(",,,0,0,other_context\n"), std::string::npos) << table;
   }
-  const CheckpointAnalysis before = sure("bias_context", 0.8, 512);
-  const CheckpointAnalysis longer = sure("bias_context", 0.2, 2048);
-  EXPECT_EQ(count_changed(Comparison({&before}, longer, 0.02).changes(reading("bias_context"))), 1);
+  const CheckpointTable before = sure("bias_context", 0.8, 512);
+  const CheckpointTable longer = sure("bias_context", 0.2, 2048);
+  EXPECT_EQ(
+      count_changed(CheckpointComparison({&before}, longer, 0.02).changes(view("bias_context"))),
+      1);
 }
 
 TEST(HeadChanges, AChangeHasASizeOnItsScale) {
   // One head does not differ from others: the floor of the scale counts.
   const auto changes = [](const char* key, double from, double to) {
-    const CheckpointAnalysis before = sure(key, from, 512), after = sure(key, to, 512);
-    return count_changed(Comparison({&before}, after).changes(reading(key))) == 1;
+    const CheckpointTable before = sure(key, from, 512), after = sure(key, to, 512);
+    return count_changed(CheckpointComparison({&before}, after).changes(view(key))) == 1;
   };
   EXPECT_FALSE(changes("bias_context", 2, 2.09));
   EXPECT_TRUE(changes("bias_context", 2, 2.11)) << "logits";
@@ -216,9 +219,8 @@ TEST(HeadChanges, AChangeHasASizeOnItsScale) {
 }
 
 TEST(HeadChanges, AStepFunctionNeverChanges) {
-  const CheckpointAnalysis before = sure("dist_argmax", 1, 512),
-                           after = sure("dist_argmax", 96, 512);
-  const auto heads = Comparison({&before}, after).changes(reading("dist_argmax"));
+  const CheckpointTable before = sure("dist_argmax", 1, 512), after = sure("dist_argmax", 96, 512);
+  const auto heads = CheckpointComparison({&before}, after).changes(view("dist_argmax"));
   ASSERT_EQ(heads.size(), 1u);
   EXPECT_FALSE(heads[0].changed);
   EXPECT_STREQ(heads[0].flag(), kStepFunction);
@@ -227,12 +229,12 @@ TEST(HeadChanges, AStepFunctionNeverChanges) {
 }
 
 TEST(HeadChanges, SeedsThatDifferMakeABand) {
-  const CheckpointAnalysis one = noisy("0", 50, -0.1, 0.001, 1);
-  const CheckpointAnalysis two = noisy("1", 50, 0.1, 0.001, 2);
-  const CheckpointAnalysis after = noisy("a", 50, 0.15, 0.001, 3);
-  const Comparison single({&one}, after), band({&one, &two}, after);
-  EXPECT_EQ(count_changed(single.changes(reading("abs_r_k"))), 50);
-  const std::vector<HeadChange> heads = band.changes(reading("abs_r_k"));
+  const CheckpointTable one = noisy("0", 50, -0.1, 0.001, 1);
+  const CheckpointTable two = noisy("1", 50, 0.1, 0.001, 2);
+  const CheckpointTable after = noisy("a", 50, 0.15, 0.001, 3);
+  const CheckpointComparison single({&one}, after), band({&one, &two}, after);
+  EXPECT_EQ(count_changed(single.changes(view("abs_r_k"))), 50);
+  const std::vector<HeadChange> heads = band.changes(view("abs_r_k"));
   EXPECT_EQ(count_changed(heads), 0) << "0.15 is within what seeds differ by";
   EXPECT_NEAR(heads[0].change.value, 0.15, 0.01);
   EXPECT_NEAR(heads[0].change.se, 0.2 / std::sqrt(2) * std::sqrt(1.5), 0.01);
@@ -250,10 +252,10 @@ TEST(HeadChanges, RatesAreThoseOfBenjaminiAndHochberg) {
 }
 
 TEST(HeadChanges, ATableOfStepsBaselinesAndPairsAskedFor) {
-  CheckpointAnalysis baseline = noisy("0", 2, 0, 0.01, 1);
+  CheckpointTable baseline = noisy("0", 2, 0, 0.01, 1);
   baseline.random = true;
-  const std::vector<CheckpointAnalysis> run{baseline, noisy("a", 2, 0, 0.01, 2),
-                                            noisy("b", 2, 0, 0.01, 3), noisy("=c", 2, 0, 0.01, 4)};
+  const std::vector<CheckpointTable> run{baseline, noisy("a", 2, 0, 0.01, 2),
+                                         noisy("b", 2, 0, 0.01, 3), noisy("=c", 2, 0, 0.01, 4)};
   const auto rows = [&](const ChangeOptions& options, const std::string& begin) {
     const std::string text = summarize(run, options).changes;
     size_t found = 0;

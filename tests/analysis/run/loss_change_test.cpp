@@ -6,14 +6,14 @@
 
 #include "ropewalk/analysis/run/head_changes.h"
 #include "ropewalk/analysis/run/summary.h"
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
 
 // Documents of one length with these losses per token, each a block of its own.
-CheckpointAnalysis made(const std::string& label, const std::vector<double>& losses) {
-  CheckpointAnalysis checkpoint;
+CheckpointTable made(const std::string& label, const std::vector<double>& losses) {
+  CheckpointTable checkpoint;
   checkpoint.label = label;
   checkpoint.origin.context = 64;
   checkpoint.blocks = static_cast<int64_t>(losses.size());
@@ -36,13 +36,13 @@ CheckpointAnalysis made(const std::string& label, const std::vector<double>& los
 }
 
 TEST(LossChange, IsPairedWhereTheDocumentsAreTheSame) {
-  const CheckpointAnalysis before = made("a", {2, 3, 4, 5}), after = made("b", {1, 2, 3, 4.4});
+  const CheckpointTable before = made("a", {2, 3, 4, 5}), after = made("b", {1, 2, 3, 4.4});
   const Change paired = loss_change(before, after);
   EXPECT_NEAR(paired.value, -0.9, 1e-12);
   EXPECT_NEAR(paired.se, 0.1, 1e-12) << "changes of -1, -1, -1 and -0.6: a deviation of 0.2";
   EXPECT_EQ(paired.df, 3);
   EXPECT_TRUE(paired.real());
-  CheckpointAnalysis other = after;
+  CheckpointTable other = after;
   other.documents[0].second = 2;
   const Change unpaired = loss_change(before, other);
   EXPECT_NEAR(unpaired.se, std::hypot(before.loss[0].se, after.loss[0].se), 1e-12);
@@ -52,8 +52,8 @@ TEST(LossChange, IsPairedWhereTheDocumentsAreTheSame) {
 }
 
 TEST(LossChange, HasNoVerdictBetweenContexts) {
-  const CheckpointAnalysis before = made("a", {2, 3, 4, 5});
-  CheckpointAnalysis after = made("b", {1, 2, 3, 4.4});
+  const CheckpointTable before = made("a", {2, 3, 4, 5});
+  CheckpointTable after = made("b", {1, 2, 3, 4.4});
   EXPECT_TRUE(summarize({before, after}).summary["differences"][0]["loss"]["real"].get<bool>());
   after.origin.context = 128;
   const Json change = summarize({before, after}).summary["differences"][0]["loss"];

@@ -6,13 +6,13 @@
 
 #include "ropewalk/analysis/table/qk_reader.h"
 #include "ropewalk/base/error.h"
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
 
-const ReadingNumbers& of(const CheckpointNumbers& numbers, const std::string& reading) {
-  return numbers.readings[reading_place(reading)];
+const ViewNumbers& of(const CheckpointNumbers& numbers, const std::string& view) {
+  return numbers.views[view_index(view)];
 }
 
 // Two checkpoints of three heads in three layers, and a baseline.

@@ -9,18 +9,18 @@ struct Made {
   const char* label;
   int64_t context = 0;
   bool random = false;
-  bool beside = false;
+  bool independent_model = false;
 };
 
-class RunOrderOf : public testing::Test {
+class RunOrderTest : public testing::Test {
  protected:
-  static std::vector<CheckpointAnalysis> checkpoints_of(const std::vector<Made>& made) {
-    std::vector<CheckpointAnalysis> checkpoints(made.size());
+  static std::vector<CheckpointTable> checkpoints_of(const std::vector<Made>& made) {
+    std::vector<CheckpointTable> checkpoints(made.size());
     for (size_t i = 0; i < made.size(); ++i) {
       checkpoints[i].label = made[i].label;
       checkpoints[i].origin.context = made[i].context;
       checkpoints[i].random = made[i].random;
-      checkpoints[i].beside = made[i].beside;
+      checkpoints[i].independent_model = made[i].independent_model;
     }
     return checkpoints;
   }
@@ -33,7 +33,7 @@ class RunOrderOf : public testing::Test {
 
   // "b<a" for a step, "b@64^b@32" for contexts, "b~i" for a baseline.
   static std::string text(const std::vector<Made>& made) {
-    const std::vector<CheckpointAnalysis> checkpoints = checkpoints_of(made);
+    const std::vector<CheckpointTable> checkpoints = checkpoints_of(made);
     const RunOrder order(checkpoints);
     std::string text;
     const auto add = [&](size_t i, const char* sign, size_t from) {
@@ -50,16 +50,16 @@ class RunOrderOf : public testing::Test {
   }
 };
 
-TEST_F(RunOrderOf, NoStepLeadsFromOneModelToAnother) {
+TEST_F(RunOrderTest, NoStepLeadsFromOneModelToAnother) {
   EXPECT_EQ(text({{"a", 64, false, true}, {"b", 64, false, true}, {"c", 32, false, true}}), "");
 }
 
-TEST_F(RunOrderOf, ARunOfOneContextEachFollowsTheOneBefore) {
+TEST_F(RunOrderTest, ARunOfOneContextEachFollowsTheOneBefore) {
   EXPECT_EQ(text({{"i", 32, true}, {"a", 32}, {"b", 64}, {"c", 32}}), "a~i b<a b~i c<b c~i");
   EXPECT_EQ(text({{"a"}, {"i", 0, true}, {"b"}}), "a~i b<a b~i") << "contexts that are not known";
 }
 
-TEST_F(RunOrderOf, SeveralContextsAreRunsOfTheirOwn) {
+TEST_F(RunOrderTest, SeveralContextsAreRunsOfTheirOwn) {
   EXPECT_EQ(text({{"i@32", 32, true},
                   {"a@32", 32},
                   {"b@32", 32},
@@ -72,19 +72,19 @@ TEST_F(RunOrderOf, SeveralContextsAreRunsOfTheirOwn) {
       << "the next shorter one, wherever it stands";
 }
 
-TEST_F(RunOrderOf, TheWholeRunIsOfTrainedCheckpointsAtOneContext) {
+TEST_F(RunOrderTest, TheWholeRunIsOfTrainedCheckpointsAtOneContext) {
   EXPECT_EQ(whole({{"i", 32, true}, {"a", 32}, {"b", 64}, {"c", 128}}), "a>c");
   EXPECT_EQ(whole({{"a@32", 32}, {"b@32", 32}, {"a@64", 64}, {"b@64", 64}}), "a@64>b@64");
   EXPECT_EQ(whole({{"i", 32, true}, {"a", 32}}), "");
   EXPECT_EQ(whole({{"a", 64, false, true}, {"b", 64, false, true}}), "");
 }
 
-TEST_F(RunOrderOf, OneContextGoesOnWhereItIsTheSame) {
+TEST_F(RunOrderTest, OneContextGoesOnWhereItIsTheSame) {
   EXPECT_EQ(text({{"a", 32}, {"b@32", 32}, {"b@64", 64}, {"c", 32}, {"d", 128}}),
             "b@32<a b@64^b@32 c<b@32 d<c");
 }
 
-TEST_F(RunOrderOf, ALabelThatSaysAnotherContextSaysNone) {
+TEST_F(RunOrderTest, ALabelThatSaysAnotherContextSaysNone) {
   EXPECT_EQ(text({{"a@32", 64}, {"a@64", 32}}), "a@64<a@32");
 }
 

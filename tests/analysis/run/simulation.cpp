@@ -144,8 +144,9 @@ double mean(const std::vector<double>& values) {
 Population spread_population(int heads, double strength) {
   Population population;
   for (int h = 0; h < heads; ++h) {
-    const double place = heads == 1 ? 0.5 : static_cast<double>(h) / (heads - 1);
-    population.heads.push_back({strength * (0.8 + 2.0 * place), strength * (0.8 + 1.6 * place)});
+    const double position = heads == 1 ? 0.5 : static_cast<double>(h) / (heads - 1);
+    population.heads.push_back(
+        {strength * (0.8 + 2.0 * position), strength * (0.8 + 1.6 * position)});
   }
   return population;
 }
@@ -174,15 +175,14 @@ Truth truth(const Population& p) {
   return result;
 }
 
-std::pair<CheckpointAnalysis, CheckpointAnalysis> simulate(const Population& first,
-                                                           const Population& second,
-                                                           int64_t documents,
-                                                           std::mt19937_64& random) {
+std::pair<CheckpointTable, CheckpointTable> simulate(const Population& first,
+                                                     const Population& second, int64_t documents,
+                                                     std::mt19937_64& random) {
   const c10::InferenceMode no_autograd;
   const Population* populations[2] = {&first, &second};
   const size_t heads = first.heads.size();
   std::vector<std::pair<Stream, Stream>> streams[2];  // q and k of each head
-  CheckpointAnalysis analyses[2];
+  CheckpointTable analyses[2];
   for (int c = 0; c < 2; ++c) {
     for (size_t h = 0; h < heads; ++h)
       streams[c].emplace_back(Stream(*populations[c]), Stream(*populations[c]));
@@ -214,7 +214,7 @@ std::pair<CheckpointAnalysis, CheckpointAnalysis> simulate(const Population& fir
         sizes.push_back(q.block_tokens[b] + k.block_tokens[b]);
       }
       add_head(analyses[c], {0, static_cast<int64_t>(h), 0, true},
-               make_cases(leave_one_out(q), leave_one_out(k), 1, kUnits), sizes);
+               make_replicates(leave_one_out(q), leave_one_out(k), 1, kUnits), sizes);
     }
   }
   return {std::move(analyses[0]), std::move(analyses[1])};
@@ -233,11 +233,11 @@ Coverage measure_coverage(const Population& first, const Population& second, int
       const auto [one, two] = simulate(first, second, documents, random);
       const HeadGroup before = whole_group(one);
       const HeadGroup after = whole_group(two);
-      const auto reading = [](const std::string& key) {
-        const size_t place = statistic_place(key);
-        return PlacedReading{place, statistics()[place], &statistics()[place]->readings[0]};
+      const auto view = [](const std::string& key) {
+        const size_t index = statistic_index(key);
+        return IndexedView{index, statistics()[index], &statistics()[index]->views[0]};
       };
-      const PlacedReading r_q = reading("r_q");
+      const IndexedView r_q = view("r_q");
       const auto contains = [&](const Estimate& e, double true_value) {
         return covers(e.value, e.se, df, true_value) ? 1.0 : 0.0;
       };
@@ -249,20 +249,21 @@ Coverage measure_coverage(const Population& first, const Population& second, int
         change.se = jackknife_se(change.value, change.replicates, before.block_sizes);
         return contains(change, true_value);
       };
-      const auto head = [&](const CheckpointAnalysis& checkpoint, const PlacedReading& of) {
-        return head_estimate(checkpoint, of.place, chosen, chosen);
+      const auto head = [&](const CheckpointTable& checkpoint, const IndexedView& of) {
+        return head_estimate(checkpoint, of.index, chosen, chosen);
       };
       Coverage& c = counts[static_cast<size_t>(s)];
       for (const auto& [key, values] : true_first) {
-        c["head_" + key] = contains(head(one, reading(key)), values[chosen]);
-        c["mean_" + key] = contains(estimate(before, reading(key), Over::mean), mean(values));
+        c["head_" + key] = contains(head(one, view(key)), values[chosen]);
+        c["mean_" + key] = contains(estimate(before, view(key), Aggregate::mean), mean(values));
       }
       const ClassShares shares = class_shares(before);
       c["class_fraction"] =
           covers(shares.values[0], shares.se(0), df, fraction_dominated(true_first));
       const std::vector<double>&from = true_first.at("r_q"), &to = true_second.at("r_q");
-      c["paired_difference"] = difference(estimate(before, r_q, Over::mean),
-                                          estimate(after, r_q, Over::mean), mean(to) - mean(from));
+      c["paired_difference"] =
+          difference(estimate(before, r_q, Aggregate::mean), estimate(after, r_q, Aggregate::mean),
+                     mean(to) - mean(from));
       c["paired_head"] = difference(head(one, r_q), head(two, r_q), to[chosen] - from[chosen]);
     }
   });

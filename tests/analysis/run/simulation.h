@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 
 namespace ropewalk::simulation {
 
@@ -40,10 +40,9 @@ Truth truth(const Population& population);
 
 // A study of both populations on the same documents: their effects are shared, their tokens' noise
 // is not.
-std::pair<CheckpointAnalysis, CheckpointAnalysis> simulate(const Population& first,
-                                                           const Population& second,
-                                                           int64_t documents,
-                                                           std::mt19937_64& random);
+std::pair<CheckpointTable, CheckpointTable> simulate(const Population& first,
+                                                     const Population& second, int64_t documents,
+                                                     std::mt19937_64& random);
 
 // How often 95 % intervals contained the truth: `head_X` and `mean_X` of statistic X, the share of
 // position-dominated heads (`class_fraction`), and the change of mean r_q and of one head's r_q

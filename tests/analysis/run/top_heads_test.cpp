@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -12,9 +12,9 @@ namespace {
 constexpr size_t kBlocks = 16;
 
 // Heads with these numbers of each, and an error of about 0.01.
-CheckpointAnalysis made(const std::string& label, const std::vector<double>& r2cv_q,
-                        const std::vector<double>& logits) {
-  CheckpointAnalysis checkpoint;
+CheckpointTable made(const std::string& label, const std::vector<double>& r2cv_q,
+                     const std::vector<double>& logits) {
+  CheckpointTable checkpoint;
   checkpoint.label = label;
   checkpoint.blocks = kBlocks;
   for (int64_t i = 0; i < static_cast<int64_t>(kBlocks); ++i)
@@ -39,7 +39,7 @@ CheckpointAnalysis made(const std::string& label, const std::vector<double>& r2c
 }
 
 // What the summary says; null: nothing.
-Json ranked(const std::vector<CheckpointAnalysis>& run) {
+Json ranked(const std::vector<CheckpointTable>& run) {
   return summarize(run).summary.value("top_heads", Json());
 }
 
@@ -50,8 +50,8 @@ std::vector<std::pair<int64_t, int64_t>> heads_of(const Json& list) {
 }
 
 TEST(TopHeads, AreThoseThatChangedMostForTheirError) {
-  const CheckpointAnalysis first = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
-  const CheckpointAnalysis last = made("b", {0.2, 0.3, 0.9, 0.5}, {0.1, 0.5, 0.3, 0.4});
+  const CheckpointTable first = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
+  const CheckpointTable last = made("b", {0.2, 0.3, 0.9, 0.5}, {0.1, 0.5, 0.3, 0.4});
   const Json list = ranked({first, last});
   ASSERT_EQ(list.size(), 4u);
   using Head = std::pair<int64_t, int64_t>;
@@ -70,8 +70,8 @@ TEST(TopHeads, AreThoseThatChangedMostForTheirError) {
 }
 
 TEST(TopHeads, OfAnotherAxisCountByR2Alone) {
-  const CheckpointAnalysis first = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
-  CheckpointAnalysis last = made("b", {0.2, 0.3, 0.9, 0.5}, {0.1, 0.5, 0.3, 0.4});
+  const CheckpointTable first = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
+  CheckpointTable last = made("b", {0.2, 0.3, 0.9, 0.5}, {0.1, 0.5, 0.3, 0.4});
   last.axes[1].vector = {0, 1};
   const Json list = ranked({first, last});
   for (const Json& one : list) {
@@ -87,9 +87,9 @@ TEST(TopHeads, OfAnotherAxisCountByR2Alone) {
 TEST(TopHeads, WithTheSameKeysAreOneLineWhereTheKeysChanged) {
   const auto with_keys = [](const std::string& label, const std::vector<double>& r2cv_q,
                             const std::vector<double>& r2cv_k) {
-    CheckpointAnalysis checkpoint = made(label, r2cv_q, {0.1, 0.2, 0.3, 0.4});
-    HeadColumn& column = checkpoint.columns[statistic_place("r2cv_k")];
-    column = checkpoint.columns[statistic_place("r2cv_q")];
+    CheckpointTable checkpoint = made(label, r2cv_q, {0.1, 0.2, 0.3, 0.4});
+    HeadColumn& column = checkpoint.columns[statistic_index("r2cv_k")];
+    column = checkpoint.columns[statistic_index("r2cv_q")];
     for (size_t i = 0; i < r2cv_k.size(); ++i) {
       for (size_t b = 0; b < kBlocks; ++b) {
         column.replicates[i * kBlocks + b] = r2cv_k[i] + (b % 2 == 0 ? 0.01 : -0.01) / 15;
@@ -118,14 +118,14 @@ TEST(TopHeads, WithTheSameKeysAreOneLineWhereTheKeysChanged) {
   EXPECT_EQ(lines(ranked({first, last})), (Lines{{0, 0}, {0, 1}, {1, 0}, {1, 1}}))
       << "their axes say different things";
   last.axes[1] = first.axes[1];
-  std::fill(last.kv_head.begin(), last.kv_head.end(), CheckpointAnalysis::kUnknown);
+  std::fill(last.kv_head.begin(), last.kv_head.end(), CheckpointTable::kUnknown);
   EXPECT_EQ(ranked({first, last}).size(), 4u) << "nobody knows their keys";
 }
 
 TEST(TopHeads, AreHeldAgainstRandomWeightsToo) {
-  CheckpointAnalysis random = made("0", {0.2, 0.3, 0.1, 0.9}, {0.1, 0.2, 0.3, 0.4});
+  CheckpointTable random = made("0", {0.2, 0.3, 0.1, 0.9}, {0.1, 0.2, 0.3, 0.4});
   random.random = true;
-  const CheckpointAnalysis only = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
+  const CheckpointTable only = made("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.2, 0.3, 0.4});
   const Json list = ranked({random, only});
   ASSERT_EQ(list.size(), 4u);
   EXPECT_EQ(heads_of(list)[0], (std::pair<int64_t, int64_t>{1, 1}));
@@ -133,15 +133,15 @@ TEST(TopHeads, AreHeldAgainstRandomWeightsToo) {
   const auto sentence = [](const Json& one) { return one["sentence"].get<std::string>(); };
   EXPECT_NE(sentence(list[0]).find("fell from 0.90 at 0 to 0.50 at a (−0.400 ±"), std::string::npos)
       << list[0] << ", with a true minus";
-  CheckpointAnalysis second = random;
+  CheckpointTable second = random;
   second.label = "1";
   EXPECT_NE(sentence(ranked({random, second, only})[0])
                 .find("from 0.90 at 2 seeds of random weights to 0.50 at a"),
             std::string::npos);
   EXPECT_TRUE(ranked({only}).is_null()) << "nothing to hold it against";
-  CheckpointAnalysis beside = only;
-  beside.beside = true;
-  EXPECT_TRUE(ranked({beside, beside}).is_null()) << "several models";
+  CheckpointTable other_model = only;
+  other_model.independent_model = true;
+  EXPECT_TRUE(ranked({other_model, other_model}).is_null()) << "several models";
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "ropewalk/analysis/analyze/analyze_head.h"
 #include "ropewalk/analysis/statistics/statistic.h"
-#include "tests/analysis/cases/stream_input.h"
+#include "tests/analysis/replicates/stream_input.h"
 
 namespace ropewalk {
 namespace {
@@ -87,9 +87,10 @@ const std::map<std::string, Expected> kExpected{
     {"drift_stability", {0.9967606887809424, kUndefined}}};
 
 TEST(HeadColumns, AsNumpy) {
-  CheckpointAnalysis checkpoint;
-  const HeadCases head = make_cases(leave_one_out(stream_input(documents(0))),
-                                    leave_one_out(stream_input(documents(1))), 10, {0.5, kTokens});
+  CheckpointTable checkpoint;
+  const HeadReplicates head =
+      make_replicates(leave_one_out(stream_input(documents(0))),
+                      leave_one_out(stream_input(documents(1))), 10, {0.5, kTokens});
   add_head(checkpoint, {0, 0, 0, true}, head, std::vector<double>(kDocuments, 2 * kTokens));
   size_t compared = 0;
   for (const Statistic* statistic : statistics()) {

@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "ropewalk/analysis/analyze/analyze_head.h"
-#include "ropewalk/analysis/cases/drift_axis.h"
-#include "ropewalk/analysis/cases/position_fit.h"
 #include "ropewalk/analysis/math/updated_axis.h"
+#include "ropewalk/analysis/replicates/drift_axis.h"
+#include "ropewalk/analysis/replicates/position_fit.h"
 #include "ropewalk/analysis/statistics/statistic.h"
-#include "tests/analysis/cases/stream_input.h"
+#include "tests/analysis/replicates/stream_input.h"
 
 namespace ropewalk {
 namespace {
@@ -47,13 +47,13 @@ at::Tensor vectors(const std::vector<at::Tensor>& list, int without = -1, int ot
   return at::cat(parts);
 }
 
-HeadCases head_of(const std::vector<at::Tensor>& q, const std::vector<at::Tensor>& k,
-                  const LogitUnits& units = {0.5, 58}) {
-  return make_cases(leave_one_out(stream_input(q)), leave_one_out(stream_input(k)), 2, units);
+HeadReplicates head_of(const std::vector<at::Tensor>& q, const std::vector<at::Tensor>& k,
+                       const LogitUnits& units = {0.5, 58}) {
+  return make_replicates(leave_one_out(stream_input(q)), leave_one_out(stream_input(k)), 2, units);
 }
 
-double value(const HeadCases& head, const char* key, int64_t row = 0) {
-  const Statistic& statistic = *statistics()[statistic_place(key)];
+double value(const HeadReplicates& head, const char* key, int64_t row = 0) {
+  const Statistic& statistic = *statistics()[statistic_index(key)];
   return statistic.compute(head)[row][statistic.member].item<double>();
 }
 
@@ -165,11 +165,11 @@ TEST(UpdatedAxis, IsTheTopOfTheWholeProblem) {
 
 TEST(HeadStatistics, PartsOfPc0AddToOneAndFollowTheOffset) {
   at::manual_seed(5);
-  const HeadCases apart = head_of(documents(0, 9), documents(0, -9));
+  const HeadReplicates apart = head_of(documents(0, 9), documents(0, -9));
   EXPECT_GT(value(apart, "pc0_offset"), 0.95);
-  const HeadCases drifting = head_of(documents(9, 0), documents(0, 0));
+  const HeadReplicates drifting = head_of(documents(9, 0), documents(0, 0));
   EXPECT_GT(value(drifting, "pc0_pos_q"), 0.8);
-  for (const HeadCases* head : {&apart, &drifting}) {
+  for (const HeadReplicates* head : {&apart, &drifting}) {
     for (int64_t row = 0; row <= kDocuments; ++row) {
       EXPECT_NEAR(value(*head, "pc0_offset", row) + value(*head, "pc0_pos_q", row) +
                       value(*head, "pc0_pos_k", row) + value(*head, "pc0_content", row),
@@ -177,7 +177,7 @@ TEST(HeadStatistics, PartsOfPc0AddToOneAndFollowTheOffset) {
     }
   }
   // Without the offset, what drifts is seen.
-  const HeadCases both = head_of(documents(2, 30), documents(0, -30));
+  const HeadReplicates both = head_of(documents(2, 30), documents(0, -30));
   EXPECT_LT(std::abs(value(both, "within_r_k")), 0.3);
   EXPECT_GT(value(both, "within_r_q"), 0.7);
 }
@@ -185,7 +185,7 @@ TEST(HeadStatistics, PartsOfPc0AddToOneAndFollowTheOffset) {
 TEST(HeadStatistics, LogitsOfAllPairs) {
   at::manual_seed(6);
   const auto q = documents(0.5, 1), k = documents(0.5, 2);
-  const HeadCases head = head_of(q, k);
+  const HeadReplicates head = head_of(q, k);
   const at::Tensor x = vectors(q), y = vectors(k), t = positions(k);
   const at::Tensor logits = at::mm(x, y.t()) * 0.5;  // [queries, keys]
   const at::Tensor centred = logits - logits.mean(1, true), times = t - t.mean();
@@ -200,7 +200,7 @@ TEST(HeadStatistics, LogitsOfAllPairs) {
 TEST(HeadStatistics, BiasFromOneEndOfTheContextToTheOther) {
   at::manual_seed(7);
   const auto q = documents(0.5, 1), k = documents(0.9, 2);
-  const HeadCases head = head_of(q, k);
+  const HeadReplicates head = head_of(q, k);
   const at::Tensor t = positions(k) - positions(k).mean();
   const at::Tensor slope =
       at::mv((vectors(k) - vectors(k).mean(0)).t(), t) / t.square().sum();  // of keys, per token
@@ -233,7 +233,7 @@ TEST(HeadStatistics, AxesThatMayTradePlacesAreFlagged) {
       }
       return list;
     };
-    CheckpointAnalysis checkpoint;
+    CheckpointTable checkpoint;
     add_head(checkpoint, {}, head_of(stream(first), stream(-first)),
              std::vector<double>(kDocuments, 800));
     return ";" + checkpoint.head_flag[0] + ";";
@@ -255,7 +255,7 @@ TEST(HeadStatistics, AxesThatMayTradePlacesAreFlagged) {
 
 TEST(HeadStatistics, ShapeOfAKnownSpectrum) {
   at::manual_seed(9);
-  const HeadCases head = head_of(documents(0, 0, 2), documents(0, 0, 2));
+  const HeadReplicates head = head_of(documents(0, 0, 2), documents(0, 0, 2));
   const auto [values, unused] = at::linalg_eigh(head.queries.products[0]);
   const double small = values[0].item<double>(), large = values[1].item<double>();
   const double all = small + large;

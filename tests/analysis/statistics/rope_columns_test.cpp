@@ -10,8 +10,8 @@
 #include "ropewalk/analysis/math/resampling.h"
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/analysis/statistics/statistic.h"
-#include "tests/analysis/cases/rope_head.h"
 #include "tests/analysis/math/resampled.h"
+#include "tests/analysis/replicates/rope_head.h"
 
 namespace ropewalk {
 namespace {
@@ -19,13 +19,13 @@ namespace {
 using Complex = std::complex<double>;
 constexpr double kFullTurn = 2 * std::numbers::pi;
 
-double value(const HeadCases& head, const std::string& key, int64_t row = 0) {
-  const Statistic& statistic = *statistics()[statistic_place(key)];
+double value(const HeadReplicates& head, const std::string& key, int64_t row = 0) {
+  const Statistic& statistic = *statistics()[statistic_index(key)];
   return statistic.compute(head)[row][statistic.member].item<double>();
 }
 
-at::Tensor series_row(const HeadCases& head, const std::string& key, int64_t row = 0) {
-  return series()[series_place(key)]->compute(head)[row];
+at::Tensor series_row(const HeadReplicates& head, const std::string& key, int64_t row = 0) {
+  return series()[series_index(key)]->compute(head)[row];
 }
 
 // Documents without that of a row's block.
@@ -72,7 +72,7 @@ class RopeColumns : public testing::TestWithParam<bool> {};  // interleaved
 TEST_P(RopeColumns, Bands) {
   at::manual_seed(1);
   const RopeHead made = made_rope_head(GetParam(), true);
-  const HeadCases head = made.cases();
+  const HeadReplicates head = made.cases();
   const RopeLayer& layer = made.layer;
   ASSERT_GT(layer.factor, 1.1);
   for (int64_t row = 0; row <= head.blocks(); ++row) {
@@ -115,7 +115,7 @@ TEST_P(RopeColumns, Bands) {
 TEST_P(RopeColumns, DriftOfTheTurningMean) {
   at::manual_seed(2);
   const RopeHead made = made_rope_head(GetParam(), true);
-  const HeadCases head = made.cases();
+  const HeadReplicates head = made.cases();
   const RopeLayer& layer = made.layer;
   for (int64_t row = 0; row <= head.blocks(); ++row) {
     const auto before = chosen(made.q_before, row);
@@ -147,7 +147,7 @@ TEST_P(RopeColumns, DriftOfTheTurningMean) {
 TEST_P(RopeColumns, LogitsByDistance) {
   at::manual_seed(3);
   const RopeHead made = made_rope_head(GetParam(), true);
-  const HeadCases head = made.cases();
+  const HeadReplicates head = made.cases();
   const RopeLayer& layer = made.layer;
   const auto centre = [](const std::vector<at::Tensor>& documents) {
     std::vector<at::Tensor> late;
@@ -212,10 +212,10 @@ TEST(RopeColumns, TheErrorOfTheBestDistanceIsItsSpreadOverResamples) {
   RopeHead made = made_rope_head(false, true);
   // A centre of nothing but noise: which distance is the best hangs on the documents.
   for (at::Tensor& x : made.k_before) x = x + 1;
-  const HeadCases head = made.cases();
-  CheckpointAnalysis checkpoint;
+  const HeadReplicates head = made.cases();
+  CheckpointTable checkpoint;
   add_head(checkpoint, {0, 0, 0, true}, head, {96, 60, 6, 82, 96});
-  const at::Tensor curve = series()[series_place("dist_pred")]->compute(head);
+  const at::Tensor curve = series()[series_index("dist_pred")]->compute(head);
   std::vector<double> best;
   for (const std::vector<int>& draw : block_draws(5)) {
     double high = -1e9, at = 0;
@@ -238,7 +238,7 @@ TEST(RopeColumns, ABestDistanceThatNoResampleMovesHasNoError) {
   for (auto* side : {&made.q_before, &made.k_before}) {
     for (at::Tensor& x : *side) x = x * 1e-6 + 1;
   }
-  CheckpointAnalysis checkpoint;
+  CheckpointTable checkpoint;
   add_head(checkpoint, {0, 0, 0, true}, made.cases(), {96, 60, 6, 82, 96});
   EXPECT_FALSE(std::isnan(checkpoint.column("dist_argmax").value[0]));
   EXPECT_TRUE(std::isnan(checkpoint.column("dist_argmax").se[0])) << "not 0";
@@ -249,7 +249,7 @@ TEST(RopeColumns, ABestDistanceThatNoResampleMovesHasNoError) {
 
 TEST(RopeColumns, NothingTurnsWithoutRope) {
   at::manual_seed(5);
-  const HeadCases head = made_rope_head(false, false).cases();
+  const HeadReplicates head = made_rope_head(false, false).cases();
   for (const char* key : {"rope_var_share_q", "drift_rope_share_k", "dist_range", "dist_near"}) {
     EXPECT_EQ(value(head, key), 0) << key;
   }
@@ -260,7 +260,7 @@ TEST(RopeColumns, NothingTurnsWithoutRope) {
   EXPECT_GT(value(head, "mrl_q"), 0.5);
   EXPECT_GT(value(head, "dist_content"), 0);
   EXPECT_TRUE(series_row(head, "rope_var_q").equal(at::zeros({3}, at::kDouble)));
-  CheckpointAnalysis checkpoint;
+  CheckpointTable checkpoint;
   add_head(checkpoint, {0, 0, 0, false}, head, {96, 60, 6, 82, 96});
   EXPECT_NE(checkpoint.head_flag[0].find("nope"), std::string::npos);
 }
@@ -268,16 +268,16 @@ TEST(RopeColumns, NothingTurnsWithoutRope) {
 TEST(Series, ErrorsAndMeansOverHeads) {
   at::manual_seed(6);
   const std::vector<double> sizes{96, 60, 6, 82, 96};
-  CheckpointAnalysis all;
-  std::vector<HeadCases> heads;
+  CheckpointTable all;
+  std::vector<HeadReplicates> heads;
   for (int i = 0; i < 4; ++i) {
     heads.push_back(made_rope_head(false, i < 3).cases());
-    CheckpointAnalysis part;
+    CheckpointTable part;
     add_head(part, {i, 0, 0, i < 3}, heads.back(), sizes);
     append_heads(all, part);
   }
   finish_series(all);
-  const HeadSeries& energy = all.series[series_place("energy_q")];
+  const HeadSeries& energy = all.series[series_index("energy_q")];
   EXPECT_EQ(all.grids.size(), 3);  // angles, none of them, distances
   ASSERT_EQ(energy.heads(), 4);
   const auto error = [&](const at::Tensor& cases, int64_t point) {
@@ -286,7 +286,7 @@ TEST(Series, ErrorsAndMeansOverHeads) {
     return jackknife_se(data[0], {data + 1, 5}, sizes);
   };
   const auto computed = [&](const char* key, size_t head) {
-    return series()[series_place(key)]->compute(heads[head]);
+    return series()[series_index(key)]->compute(heads[head]);
   };
   for (size_t head = 0; head < 4; ++head) {
     for (size_t f = 0; f < 3; ++f) {
@@ -294,7 +294,7 @@ TEST(Series, ErrorsAndMeansOverHeads) {
       const at::Tensor cases = computed("energy_q", head);
       EXPECT_EQ(energy.values(head)[f], cases[0][point].item<double>());
       EXPECT_NEAR(energy.errors(head)[f], error(cases, point), 1e-12);
-      EXPECT_EQ(series_points(all, series_place("energy_q"), head)[f] > 0, head < 3);
+      EXPECT_EQ(series_points(all, series_index("energy_q"), head)[f] > 0, head < 3);
     }
   }
   // Of RoPE heads alone, and of curves also of the others and of all.
@@ -304,7 +304,7 @@ TEST(Series, ErrorsAndMeansOverHeads) {
   EXPECT_EQ(energy.means[0].heads, std::vector<int64_t>(3, 3));
   EXPECT_NEAR(energy.means[0].value[1], mean[0][1].item<double>(), 1e-12);
   EXPECT_NEAR(energy.means[0].se[1], error(mean, 1), 1e-9);
-  const HeadSeries& curve = all.series[series_place("dist_pred")];
+  const HeadSeries& curve = all.series[series_index("dist_pred")];
   ASSERT_EQ(curve.means.size(), 3);
   EXPECT_EQ(curve.means[0].rope, 1);
   EXPECT_EQ(curve.means[1].rope, 0);

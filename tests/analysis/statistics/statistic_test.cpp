@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "ropewalk/analysis/cases/logit_units.h"
+#include "ropewalk/analysis/replicates/logit_units.h"
 
 namespace ropewalk {
 namespace {

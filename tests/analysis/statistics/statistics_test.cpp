@@ -9,8 +9,8 @@
 #include "ropewalk/analysis/run/class_shares.h"
 #include "ropewalk/analysis/run/depth.h"
 #include "ropewalk/analysis/table/taxonomy.h"
-#include "tests/analysis/cases/made_head.h"
 #include "tests/analysis/math/resampled.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
@@ -80,8 +80,8 @@ TEST(Depth, BinsOf36Layers) {
 }
 
 // A checkpoint whose heads have r_q and r_k of 0.9 and these replicates.
-CheckpointAnalysis positional(const std::vector<std::vector<double>>& heads) {
-  CheckpointAnalysis checkpoint;
+CheckpointTable positional(const std::vector<std::vector<double>>& heads) {
+  CheckpointTable checkpoint;
   for (const std::vector<double>& replicates : heads) {
     const Estimate number{0.9, 0, replicates};
     add_made_head(checkpoint, 0, static_cast<int64_t>(checkpoint.rows()),
@@ -92,7 +92,7 @@ CheckpointAnalysis positional(const std::vector<std::vector<double>>& heads) {
 
 TEST(ClassShares, AHeadWithoutAReplicateIsInNoClassOfADraw) {
   const double undefined = std::nan("");
-  const CheckpointAnalysis two = positional({{0.9, 0.9, 0.9}, {0.9, undefined, 0.9}});
+  const CheckpointTable two = positional({{0.9, 0.9, 0.9}, {0.9, undefined, 0.9}});
   const ClassShares some = class_shares(whole_group(two));
   const auto positional_class = static_cast<size_t>(HeadClass::position_dominated);
   EXPECT_EQ(some.values[positional_class], 1);
@@ -100,7 +100,7 @@ TEST(ClassShares, AHeadWithoutAReplicateIsInNoClassOfADraw) {
   for (const double share : some.drawn[positional_class]) ASSERT_EQ(share, 1);
   for (const double share : some.drawn[static_cast<size_t>(HeadClass::mixed)]) ASSERT_EQ(share, 0);
   // Where no head can be drawn, there is no error.
-  const CheckpointAnalysis one = positional({{0.9, undefined, 0.9}});
+  const CheckpointTable one = positional({{0.9, undefined, 0.9}});
   const ClassShares none = class_shares(whole_group(one));
   EXPECT_EQ(none.values[positional_class], 1);
   EXPECT_TRUE(none.drawn.empty());

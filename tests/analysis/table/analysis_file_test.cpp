@@ -13,7 +13,7 @@
 namespace ropewalk {
 namespace {
 
-CheckpointAnalysis analysis() {
+CheckpointTable analysis() {
   TensorCapture capture({.layers = 2, .q_heads = 4, .kv_heads = 2, .head_dim = 4, .blocks = 4});
   for (int64_t layer = 0; layer < 2; ++layer) {
     for (int64_t i = 0; i < 8; ++i) {
@@ -21,7 +21,7 @@ CheckpointAnalysis analysis() {
       capture.add(layer, i, at::randn({4, 12, 4}, generator), at::randn({2, 12, 4}, generator));
     }
   }
-  CheckpointAnalysis made = analyze_capture(capture.moments(), 2, "step-4");
+  CheckpointTable made = analyze_capture(capture.moments(), 2, "step-4");
   made.label = "step-4";
   made.documents[1].second = 1ULL << 63;
   made.units.scale_of_layer = {{1, 0.5}};
@@ -31,8 +31,8 @@ CheckpointAnalysis analysis() {
 }
 
 TEST(AnalysisFile, GivesTheSameTables) {
-  const CheckpointAnalysis made = analysis();
-  const CheckpointAnalysis read = unpack_analysis(pack_analysis(made), "here");
+  const CheckpointTable made = analysis();
+  const CheckpointTable read = unpack_analysis(pack_analysis(made), "here");
   EXPECT_EQ(format_qk_table({read}), format_qk_table({made}));
   EXPECT_EQ(format_heads_table({read}), format_heads_table({made}));
   EXPECT_EQ(summarize({read}).summary.dump(), summarize({made}).summary.dump());

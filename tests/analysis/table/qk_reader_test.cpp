@@ -22,9 +22,9 @@ std::string failure(const std::string& text) {
 }
 
 TEST(QkReader, NeedsOnlySixColumns) {
-  const HeadTable table = parse_qk_table(kHeader + "a,0,1,0,0.5,-0.25\na,0,1,1,0.1,\n", "qk.csv");
+  const RunTable table = parse_qk_table(kHeader + "a,0,1,0,0.5,-0.25\na,0,1,1,0.1,\n", "qk.csv");
   ASSERT_EQ(table.checkpoints.size(), 1u);
-  const CheckpointAnalysis& checkpoint = table.checkpoints[0];
+  const CheckpointTable& checkpoint = table.checkpoints[0];
   EXPECT_EQ(checkpoint.label, "a");
   EXPECT_EQ(checkpoint.phase, "");
   EXPECT_FALSE(checkpoint.random);
@@ -32,16 +32,15 @@ TEST(QkReader, NeedsOnlySixColumns) {
   EXPECT_EQ(checkpoint.q_head[0], 1);
   EXPECT_DOUBLE_EQ(checkpoint.column("r_k").value[0], -0.25);
   EXPECT_TRUE(std::isnan(checkpoint.column("explained_variance").value[0]));
-  EXPECT_EQ(checkpoint.rope[0], CheckpointAnalysis::kUnknown);
+  EXPECT_EQ(checkpoint.rope[0], CheckpointTable::kUnknown);
   EXPECT_TRUE(std::isnan(checkpoint.column("r_k").value[1]));
 }
 
 TEST(QkReader, TakesStandInsWhereAColumnIsAbsent) {
-  const HeadTable table =
-      parse_qk_table("model,layer,head,pc,r_q,r_k\nm,3,4,0,0.5,0.5\n", "qk.csv");
+  const RunTable table = parse_qk_table("model,layer,head,pc,r_q,r_k\nm,3,4,0,0.5,0.5\n", "qk.csv");
   EXPECT_EQ(table.checkpoints[0].label, "m");
   EXPECT_EQ(table.checkpoints[0].q_head[0], 4);
-  const HeadTable both =
+  const RunTable both =
       parse_qk_table("model,checkpoint,layer,q_head,pc,r_q,r_k\nm,c,3,4,0,0.5,0.5\n", "qk.csv");
   EXPECT_EQ(both.checkpoints[0].label, "c");
   EXPECT_EQ(both.checkpoints[0].model, "m");
@@ -50,7 +49,7 @@ TEST(QkReader, TakesStandInsWhereAColumnIsAbsent) {
 TEST(QkReader, OrdersByColumnElseByAppearance) {
   const auto labels = [](const std::string& text) {
     std::string all;
-    for (const CheckpointAnalysis& checkpoint : parse_qk_table(text, "qk.csv").checkpoints) {
+    for (const CheckpointTable& checkpoint : parse_qk_table(text, "qk.csv").checkpoints) {
       all += checkpoint.label;
     }
     return all;
@@ -63,28 +62,28 @@ TEST(QkReader, OrdersByColumnElseByAppearance) {
 
 TEST(QkReader, ModelsSideBySideHaveTheSamePlace) {
   const std::string ordered = "order,checkpoint,layer,q_head,pc,r_q,r_k\n";
-  const auto beside = [&](const std::string& rows) {
+  const auto order_of = [&](const std::string& rows) {
     std::string text;
-    for (const CheckpointAnalysis& one : parse_qk_table(ordered + rows, "t").checkpoints) {
-      text += fmt::format("{}{}{} ", one.label, one.order, one.beside ? "!" : "");
+    for (const CheckpointTable& one : parse_qk_table(ordered + rows, "t").checkpoints) {
+      text += fmt::format("{}{}{} ", one.label, one.order, one.independent_model ? "!" : "");
     }
     return text;
   };
-  EXPECT_EQ(beside("0,b,0,0,0,0,0\n0,a,0,0,0,0,0\n"), "b0! a0! ");
-  EXPECT_EQ(beside("0,b,0,0,0,0,0\n1,a,0,0,0,0,0\n"), "b0 a1 ");
-  EXPECT_EQ(beside("0,b,0,0,0,0,0\n"), "b0 ") << "a run of one";
-  EXPECT_EQ(beside(",b,0,0,0,0,0\n,a,0,0,0,0,0\n"), "b0 a1 ") << "in the order of their rows";
+  EXPECT_EQ(order_of("0,b,0,0,0,0,0\n0,a,0,0,0,0,0\n"), "b0! a0! ");
+  EXPECT_EQ(order_of("0,b,0,0,0,0,0\n1,a,0,0,0,0,0\n"), "b0 a1 ");
+  EXPECT_EQ(order_of("0,b,0,0,0,0,0\n"), "b0 ") << "a run of one";
+  EXPECT_EQ(order_of(",b,0,0,0,0,0\n,a,0,0,0,0,0\n"), "b0 a1 ") << "in the order of their rows";
 }
 
 TEST(QkReader, ReadsOptionalColumns) {
-  const HeadTable table = parse_qk_table(
+  const RunTable table = parse_qk_table(
       "checkpoint,phase,layer,q_head,rope,pc,explained_variance,r_q,r_k,flag,other\n"
       "init,,0,0,1,0,0.5,0.1,0.1,few_blocks;random_weights,x\n"
       "a,Stage 1,0,0,0,0,0.25,0.1,0.1,random_weights_not,x\n"
       "a,Stage 1,1,0,True,0,nan,NaN,NA,,x\n",
       "qk.csv");
   EXPECT_TRUE(table.checkpoints[0].random);
-  const CheckpointAnalysis& a = table.checkpoints[1];
+  const CheckpointTable& a = table.checkpoints[1];
   EXPECT_FALSE(a.random);
   EXPECT_EQ(a.phase, "Stage 1");
   EXPECT_EQ(a.rope[0], 0);
@@ -95,12 +94,12 @@ TEST(QkReader, ReadsOptionalColumns) {
 
 TEST(QkReader, ReadsStepsAndTokens) {
   const std::string header = "checkpoint,step,tokens,layer,q_head,pc,r_q,r_k\n";
-  const HeadTable table =
+  const RunTable table =
       parse_qk_table(header + "a,5,41000000000,0,0,0,0.5,0.5\nb,,,0,0,0,0.5,0.5\n", "qk.csv");
   EXPECT_EQ(table.checkpoints[0].step, 5);
   EXPECT_EQ(table.checkpoints[0].tokens, 41'000'000'000);
-  EXPECT_EQ(table.checkpoints[1].step, CheckpointAnalysis::kUnknown);
-  EXPECT_EQ(table.checkpoints[1].tokens, CheckpointAnalysis::kUnknown);
+  EXPECT_EQ(table.checkpoints[1].step, CheckpointTable::kUnknown);
+  EXPECT_EQ(table.checkpoints[1].tokens, CheckpointTable::kUnknown);
   const std::string text = failure(header + "a,5,,0,0,0,0.5,0.5\na,6,,0,1,0,0.5,0.5\n");
   EXPECT_TRUE(text.ends_with("the same as in the rows of a before")) << text;
 }

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/analysis/table/qk_reader.h"
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
 
-CheckpointAnalysis checkpoint(const std::string& label, int64_t order) {
-  CheckpointAnalysis made;
+CheckpointTable checkpoint(const std::string& label, int64_t order) {
+  CheckpointTable made;
   made.label = label;
   made.model = label;
   made.phase = label;
@@ -24,7 +24,7 @@ TEST(QkTable, NamesAreNoFormulas) {
   const std::vector<std::string> names{
       "=1+1",    "+5K", "-3",  "@x", "\tx", "'=x",  "''-",
       "'plain'", "10K", "a=b", "'",  "\rx", "=a,b", "=HYPERLINK(\"x\")"};
-  std::vector<CheckpointAnalysis> checkpoints;
+  std::vector<CheckpointTable> checkpoints;
   for (const std::string& name : names) {
     checkpoints.push_back(checkpoint(name, static_cast<int64_t>(checkpoints.size())));
   }
@@ -37,7 +37,7 @@ TEST(QkTable, NamesAreNoFormulas) {
   EXPECT_NE(text.find("\n10K,10K,10K,"), std::string::npos);
   EXPECT_NE(text.find(",0.5,-0.5,0.5,"), std::string::npos) << "numbers stay numbers";
 
-  const HeadTable table = parse_qk_table(text, "qk.csv");
+  const RunTable table = parse_qk_table(text, "qk.csv");
   ASSERT_EQ(table.checkpoints.size(), names.size());
   for (size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(table.checkpoints[i].label, names[i]);

@@ -10,14 +10,14 @@
 #include "ropewalk/analysis/run/series_summary.h"
 #include "ropewalk/analysis/table/series_reader.h"
 #include "ropewalk/base/error.h"
-#include "tests/analysis/cases/rope_head.h"
+#include "tests/analysis/replicates/rope_head.h"
 
 namespace ropewalk {
 namespace {
 
 // Two RoPE heads and one without, of five documents.
-CheckpointAnalysis checkpoint(const std::string& label) {
-  CheckpointAnalysis made;
+CheckpointTable checkpoint(const std::string& label) {
+  CheckpointTable made;
   made.model = "m";
   made.label = label;
   for (int64_t layer = 0; layer < 3; ++layer) {
@@ -28,15 +28,15 @@ CheckpointAnalysis checkpoint(const std::string& label) {
   return made;
 }
 
-std::vector<CheckpointAnalysis> checkpoints() {
+std::vector<CheckpointTable> checkpoints() {
   at::manual_seed(1);
   return {checkpoint("a"), checkpoint("b, c")};
 }
 
-HeadTable written() { return as_written(checkpoints(), "qk.csv"); }
+RunTable written() { return rounded_to_file(checkpoints(), "qk.csv"); }
 
-HeadTable without_series(HeadTable table) {
-  for (CheckpointAnalysis& one : table.checkpoints) {
+RunTable without_series(RunTable table) {
+  for (CheckpointTable& one : table.checkpoints) {
     one.series.clear();
     one.grids.clear();
     one.series_flag.clear();
@@ -57,31 +57,31 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 TEST(SeriesTable, IsReadAsItWasWritten) {
-  const std::vector<CheckpointAnalysis> exact = checkpoints();
-  HeadTable table = as_written(exact, "qk.csv");
-  HeadTable read = without_series(table);
+  const std::vector<CheckpointTable> exact = checkpoints();
+  RunTable table = rounded_to_file(exact, "qk.csv");
+  RunTable read = without_series(table);
   for (const SeriesTable kind : {SeriesTable::bands, SeriesTable::curves}) {
     const std::string text = format_series_table(table.checkpoints, kind);
-    const size_t curve = series_points(table.checkpoints[0], series_place("dist_pred"), 0).size();
+    const size_t curve = series_points(table.checkpoints[0], series_index("dist_pred"), 0).size();
     EXPECT_EQ(lines(text), 1 + 2 * 3 * (kind == SeriesTable::bands ? 3 : 2 * curve));
     parse_series_table(read, kind, text, "file");
   }
   for (size_t c = 0; c < 2; ++c) {
-    CheckpointAnalysis& again = read.checkpoints[c];
-    CheckpointAnalysis& before = table.checkpoints[c];
+    CheckpointTable& again = read.checkpoints[c];
+    CheckpointTable& before = table.checkpoints[c];
     Json summary{{"bands", {{before.label, summarize_bands(exact[c])}}},
                  {"curves", {{before.label, summarize_curves(exact[c], SeriesMean::kAll)}}},
                  {"rope", {{"curves", {{before.label, summarize_curves(exact[c], 1)}}}}}};
-    for (CheckpointAnalysis* one : {&again, &before}) {
-      for (size_t place = 0; place < series().size(); ++place) {
-        EXPECT_TRUE(take_series_errors(one->series[place].means, place, *one, summary));
+    for (CheckpointTable* one : {&again, &before}) {
+      for (size_t index = 0; index < series().size(); ++index) {
+        EXPECT_TRUE(fill_series_errors(one->series[index].means, index, *one, summary));
       }
     }
     ASSERT_EQ(again.series.size(), series().size());
-    for (size_t place = 0; place < series().size(); ++place) {
-      const HeadSeries &one = again.series[place], &other = before.series[place];
-      EXPECT_TRUE(same(one.value, other.value)) << series()[place]->key;
-      EXPECT_TRUE(same(one.se, other.se)) << series()[place]->key;
+    for (size_t index = 0; index < series().size(); ++index) {
+      const HeadSeries &one = again.series[index], &other = before.series[index];
+      EXPECT_TRUE(same(one.value, other.value)) << series()[index]->key;
+      EXPECT_TRUE(same(one.se, other.se)) << series()[index]->key;
       EXPECT_EQ(one.begin, other.begin);
       ASSERT_EQ(one.means.size(), other.means.size());
       for (size_t m = 0; m < one.means.size(); ++m) {
@@ -89,8 +89,8 @@ TEST(SeriesTable, IsReadAsItWasWritten) {
         EXPECT_EQ(one.means[m].heads, other.means[m].heads);
         EXPECT_EQ(again.grids[one.means[m].grid], before.grids[other.means[m].grid]);
         // To the last digit, so that figures are the same.
-        EXPECT_TRUE(same(one.means[m].value, other.means[m].value)) << series()[place]->key;
-        EXPECT_TRUE(same(one.means[m].se, other.means[m].se)) << series()[place]->key;
+        EXPECT_TRUE(same(one.means[m].value, other.means[m].value)) << series()[index]->key;
+        EXPECT_TRUE(same(one.means[m].se, other.means[m].se)) << series()[index]->key;
         // Those of NoPE heads are not in this summary.
         EXPECT_EQ(std::isnan(one.means[m].se.front()), other.means[m].rope == 0);
       }
@@ -108,7 +108,7 @@ TEST(SeriesTable, RowsSayWhatIsMissing) {
     made.q_before[i] = made.q_before[i].slice(0, 0, 30);
     made.k_before[i] = made.k_before[i].slice(0, 0, 30);
   }
-  CheckpointAnalysis one;
+  CheckpointTable one;
   add_head(one, {0, 0, 0, true}, made.cases(), {96, 60, 6, 60, 60});
   const std::string text = format_series_table({one}, SeriesTable::curves);
   EXPECT_NE(text.find("dist_actual,48,,,no_pairs;few_blocks\n"), std::string::npos) << text;
@@ -117,7 +117,7 @@ TEST(SeriesTable, RowsSayWhatIsMissing) {
   const std::string line = text.substr(row, text.find('\n', row) - row);
   EXPECT_TRUE(line.ends_with(",,no_se;few_blocks")) << line;
   one.series_flag[0] = "no_pre_rope";
-  one.series[series_place("mrl_q")].value[0] = std::nan("");
+  one.series[series_index("mrl_q")].value[0] = std::nan("");
   EXPECT_NE(format_series_table({one}, SeriesTable::bands).find(",no_pre_rope\n"),
             std::string::npos);
   one.series_flag[0] = "";
@@ -126,7 +126,7 @@ TEST(SeriesTable, RowsSayWhatIsMissing) {
 }
 
 TEST(SeriesTable, HeadsWithoutNumbersHaveNoRows) {
-  HeadTable table = without_series(written());
+  RunTable table = without_series(written());
   for (const SeriesTable kind : {SeriesTable::bands, SeriesTable::curves}) {
     EXPECT_EQ(lines(format_series_table(table.checkpoints, kind)), 1);
     parse_series_table(table, kind, format_series_table(table.checkpoints, kind), "file");
@@ -137,7 +137,7 @@ TEST(SeriesTable, HeadsWithoutNumbersHaveNoRows) {
 }
 
 TEST(SeriesTable, RefusesWhatIsNotOne) {
-  const HeadTable table = without_series(written());
+  const RunTable table = without_series(written());
   const std::string bands = "checkpoint,layer,q_head,pair,theta,energy_q\n";
   const std::string curves = "checkpoint,layer,q_head,curve,x,value\n";
   for (const auto& [kind, text] : std::vector<std::pair<SeriesTable, std::string>>{
@@ -151,25 +151,25 @@ TEST(SeriesTable, RefusesWhatIsNotOne) {
            {SeriesTable::curves, curves + "a,0,1,dist_pred,1,x\n"},
            {SeriesTable::curves, curves + "a,0,1,dist_pred,2,1\na,0,1,dist_pred,1,1\n"},
            {SeriesTable::curves, curves + "a,0,1,,1,1\n"}}) {
-    HeadTable read = table;
+    RunTable read = table;
     EXPECT_THROW(parse_series_table(read, kind, text, "file"), InputError) << text;
     EXPECT_TRUE(read.checkpoints[0].series.empty());
   }
-  HeadTable read = table;  // a curve of somebody's own
+  RunTable read = table;  // a curve of somebody's own
   parse_series_table(read, SeriesTable::curves, curves + "a,0,1,theirs,1,1\n", "file");
-  EXPECT_TRUE(read.checkpoints[0].series[series_place("dist_pred")].value.empty());
+  EXPECT_TRUE(read.checkpoints[0].series[series_index("dist_pred")].value.empty());
 }
 
 TEST(SeriesSummary, ErrorsOfOtherMeansAreNotTaken) {
-  const HeadTable table = written();
-  const CheckpointAnalysis& one = table.checkpoints[0];
+  const RunTable table = written();
+  const CheckpointTable& one = table.checkpoints[0];
   const Json bands = summarize_bands(checkpoints()[0]);
   ASSERT_EQ(bands.size(), 1);
   const auto taken = [&](const Json& sets) {
-    const size_t place = series_place("energy_q");
-    std::vector<SeriesMean> means = one.series[place].means;
+    const size_t index = series_index("energy_q");
+    std::vector<SeriesMean> means = one.series[index].means;
     means[0].se.assign(3, std::nan(""));
-    take_series_errors(means, place, one, {{"bands", {{one.label, sets}}}});
+    fill_series_errors(means, index, one, {{"bands", {{one.label, sets}}}});
     return !std::isnan(means[0].se[0]);
   };
   EXPECT_TRUE(taken(bands));

@@ -23,10 +23,10 @@ TEST(ContentHash, EveryByteOfEveryChunkCounts) {
   std::vector<std::byte> data(static_cast<size_t>(bytes));
   const auto hash = [&] { return hash_stretch(data); };
   const ContentHash zeros = hash();
-  for (const int64_t place : {int64_t{0}, kHashChunk - 1, kHashChunk, bytes / 2, bytes - 1}) {
-    data[static_cast<size_t>(place)] = std::byte{1};
-    EXPECT_NE(hash(), zeros) << place;
-    data[static_cast<size_t>(place)] = std::byte{0};
+  for (const int64_t offset : {int64_t{0}, kHashChunk - 1, kHashChunk, bytes / 2, bytes - 1}) {
+    data[static_cast<size_t>(offset)] = std::byte{1};
+    EXPECT_NE(hash(), zeros) << offset;
+    data[static_cast<size_t>(offset)] = std::byte{0};
   }
   EXPECT_EQ(hash(), zeros);
 }

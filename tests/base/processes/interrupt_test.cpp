@@ -60,18 +60,18 @@ TEST(Interrupt, TurnsSignalsIntoAnException) {
 
 TEST(Interrupt, EndsWorkThatDoesNotLook) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  const TemporaryFolder place;
+  const TemporaryFolder folder;
   for (const int signals : {1, 2}) {
-    EXPECT_EXIT(work_on(place.path() / "new" / "out", signals), testing::ExitedWithCode(130),
+    EXPECT_EXIT(work_on(folder.path() / "new" / "out", signals), testing::ExitedWithCode(130),
                 "^error: interrupted by signal 2\n$");
-    EXPECT_TRUE(std::filesystem::is_empty(place.path())) << signals;
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << signals;
   }
 }
 
 TEST(Interrupt, DoesNotReachAThreadThatWritesWhatTookLong) {
   request_interrupt(SIGINT);
   {
-    const Unhurried writing;
+    const UninterruptedScope writing;
     EXPECT_TRUE(interrupted());
     throw_if_interrupted();
   }
@@ -83,7 +83,7 @@ TEST(Interrupt, DoesNotReachAThreadThatWritesWhatTookLong) {
 [[noreturn]] void write_for_a_while(int signals) {
   install_interrupt_handlers();
   show_on_terminal();
-  const Unhurried writing;
+  const UninterruptedScope writing;
   for (int i = 0; i < signals; ++i) std::raise(SIGINT);
   ::usleep(2'000'000);
   ::_exit(10);  // while it is written: what comes next has no time
@@ -100,7 +100,7 @@ TEST(Interrupt, TheThirdSignalEndsTheProcess) {
   EXPECT_EXIT(
       {
         install_interrupt_handlers();
-        first_to_end();  // and takes its time
+        is_first_to_end();  // and takes its time
         for (int i = 0; i < 3; ++i) std::raise(SIGINT);
         std::exit(0);
       },
@@ -116,9 +116,9 @@ TEST(Interrupt, TheThirdSignalEndsTheProcess) {
 
 TEST(Interrupt, WhoeverEndsTheProgramNothingHalfDoneStays) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  const TemporaryFolder place;
-  EXPECT_EXIT(end_by_a_library(place.path() / "out"), testing::ExitedWithCode(1), "");
-  EXPECT_TRUE(std::filesystem::is_empty(place.path()));
+  const TemporaryFolder folder;
+  EXPECT_EXIT(end_by_a_library(folder.path() / "out"), testing::ExitedWithCode(1), "");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 [[noreturn]] void read_what_is_gone(const std::filesystem::path& path) {
@@ -150,10 +150,10 @@ TEST(Interrupt, NamesAFileThatIsCutOffWhileItIsRead) {
 // As a library does that finds no memory: a crash for whoever started the program, and tidy.
 TEST(Interrupt, ACrashLeavesNothingHalfDone) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
-  const TemporaryFolder place;
-  EXPECT_EXIT(read_nowhere(place.path() / "out"), testing::KilledBySignal(SIGSEGV),
+  const TemporaryFolder folder;
+  EXPECT_EXIT(read_nowhere(folder.path() / "out"), testing::KilledBySignal(SIGSEGV),
               "^error: signal 11: a fault of this program or of one of its libraries; .*\n$");
-  EXPECT_TRUE(std::filesystem::is_empty(place.path()));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 [[noreturn]] void write_past_a_limit(const std::filesystem::path& path) {

@@ -10,8 +10,8 @@ namespace {
 
 Launcher found(const std::map<std::string, std::string>& variables) {
   return find_launcher([&](const char* name) -> const char* {
-    const auto place = variables.find(name);
-    return place == variables.end() ? nullptr : place->second.c_str();
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
   });
 }
 

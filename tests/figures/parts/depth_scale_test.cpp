@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "ropewalk/figures/parts/theme.h"
-#include "tests/analysis/cases/made_head.h"
+#include "tests/analysis/replicates/made_head.h"
 
 namespace ropewalk {
 namespace {
 
 DepthScale scale_of(const std::string& key, const std::vector<double>& numbers) {
-  return {all_readings()[reading_place(key)], numbers};
+  return {all_views()[view_index(key)], numbers};
 }
 
 TEST(DepthScale, WithoutNegativesIsThePublishedOne) {
@@ -25,8 +25,7 @@ TEST(DepthScale, WithoutNegativesIsThePublishedOne) {
 TEST(DepthScale, HasAStepBelowZero) {
   for (const char* key : {"r_q", "r_k", "drift_cos"}) {
     const DepthScale scale = scale_of(key, {0.9, -0.3});
-    const theme::ColorRamp& above =
-        theme::hue_ramp(all_readings()[reading_place(key)].reading->hue);
+    const theme::ColorRamp& above = theme::hue_ramp(all_views()[view_index(key)].view->hue);
     EXPECT_TRUE(scale.has_negatives());
     EXPECT_EQ(scale.domain().front(), -0.5);
     EXPECT_EQ(scale.color(0), above.front());

@@ -17,7 +17,7 @@ TEST(HeadName, AnythingElseIsNone) {
                            "L3.2", "L3H2 ", "L3H2x", "L99999999999H0", "3.2.1", "L+3H2"}) {
     EXPECT_FALSE(find_head(name)) << name;
   }
-  EXPECT_EQ(not_a_head("H2"),
+  EXPECT_EQ(unknown_head_error("H2"),
             "'H2' names no head; expected one such as L3H2, of layer 3, query head 2");
 }
 

@@ -45,8 +45,8 @@ TEST(Theme, RampsRunFromLightToDark) {
 }
 
 TEST(Theme, InkContrastsWithItsGround) {
-  EXPECT_EQ(theme::ink_on("#ffffff"), theme::kInk);
-  EXPECT_EQ(theme::ink_on("#08306b"), theme::kWhite);
+  EXPECT_EQ(theme::text_color_on("#ffffff"), theme::kInk);
+  EXPECT_EQ(theme::text_color_on("#08306b"), theme::kWhite);
 }
 
 TEST(Theme, WritesNumbers) {

@@ -142,8 +142,8 @@ def test_what_float16_does_not_hold_is_float32(whole, tmp_path):
     assert np.isfinite(sample).all() and np.abs(sample).max() > 65504
     for i, (layer, head) in enumerate(zip(tensors["query.layer"], tensors["query.head"])):
         documents = [vectors[layer, head, "q"][j] for j in range(DOCUMENTS)]
-        for place, vector in reference.sample(documents, CONTEXT).items():
-            assert (sample[i].reshape(DOCUMENTS, reference.BUCKETS, -1)[place] == vector).all()
+        for index, vector in reference.sample(documents, CONTEXT).items():
+            assert (sample[i].reshape(DOCUMENTS, reference.BUCKETS, -1)[index] == vector).all()
     heads, _ = analyze(out, tmp_path / "tables")
     assert heads.ap_overall.notna().all()
 

@@ -30,13 +30,13 @@ def test_sums_are_those_of_all_pairs(tmp_path, name):
             logits.append(q @ k.T)
         for block in (None, *range(BLOCKS)):
             chosen = logits if block is None else logits[block::BLOCKS]
-            for place, lag in enumerate(LAGS):
+            for index, lag in enumerate(LAGS):
                 values = np.concatenate([np.diagonal(matrix, -lag) for matrix in chosen])
 
                 def field(name):
                     stored = tensors[f"lags.query.{name if block is None else 'block_' + name}"][i]
                     assert stored.shape[-1] == len(LAGS)
-                    return (stored if block is None else stored[block])[place]
+                    return (stored if block is None else stored[block])[index]
 
                 assert field("count") == len(values)
                 assert abs(field("sum") - values.sum()) <= 1e-6 * np.abs(values).sum()

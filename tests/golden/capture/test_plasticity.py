@@ -46,8 +46,8 @@ def test_the_sample_is_what_numpy_draws(captured):
         for i, (layer, head) in enumerate(zip(tensors[f"{kind}.layer"], tensors[f"{kind}.head"])):
             found = stored[i].reshape(DOCUMENTS, reference.BUCKETS, -1)
             expected = np.zeros(found.shape)
-            for place, vector in reference.sample(captured.vectors[layer, head, kind[0]], CONTEXT).items():
-                expected[place] = vector
+            for index, vector in reference.sample(captured.vectors[layer, head, kind[0]], CONTEXT).items():
+                expected[index] = vector
             assert (found == expected).all()
     tokens = [[reference.token(i, b, CONTEXT, n) for b in range(reference.BUCKETS)] for i, n in enumerate(lengths())]
     position = np.array([[0 if t is None else t + 1 for t in row] for row in tokens])

@@ -53,8 +53,8 @@ class Captured:
     def streams(self):
         """Place among the streams of its kind, the kind's name, and the stream."""
         for kind in ("query", "key"):
-            places = zip(self.tensors[f"{kind}.layer"], self.tensors[f"{kind}.head"])
-            for i, (layer, head) in enumerate(places):
+            streams = zip(self.tensors[f"{kind}.layer"], self.tensors[f"{kind}.head"])
+            for i, (layer, head) in enumerate(streams):
                 yield i, kind, (int(layer), int(head), kind[0])
 
 

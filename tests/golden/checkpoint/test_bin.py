@@ -38,10 +38,10 @@ def write_bin(folder, twin, shards=1, change=None):
         torch.save(tensors, twin / "pytorch_model.bin")
         return twin
     names = list(tensors)
-    places = {name: f"pytorch_model-{i % shards + 1:05}-of-{shards:05}.bin" for i, name in enumerate(names)}
-    for file in set(places.values()):
-        torch.save(collections.OrderedDict((n, tensors[n]) for n in names if places[n] == file), twin / file)
-    (twin / "pytorch_model.bin.index.json").write_text(json.dumps(dict(metadata={}, weight_map=places)))
+    weight_map = {name: f"pytorch_model-{i % shards + 1:05}-of-{shards:05}.bin" for i, name in enumerate(names)}
+    for file in set(weight_map.values()):
+        torch.save(collections.OrderedDict((n, tensors[n]) for n in names if weight_map[n] == file), twin / file)
+    (twin / "pytorch_model.bin.index.json").write_text(json.dumps(dict(metadata={}, weight_map=weight_map)))
     return twin
 
 

@@ -100,8 +100,8 @@ def test_a_study_of_a_model_without_rope(bench, name, tmp_path):
     done = engine.run("run", tmp_path / "run.yaml", "--out", tmp_path / "out", "--format", "json")
     assert done.code == 0, done.stderr
     rows = (tmp_path / "out" / "qk.csv").read_text().splitlines()
-    place = rows[0].split(",").index("rope")
-    assert {row.split(",")[place] for row in rows[1:]} == {"0"}
+    index = rows[0].split(",").index("rope")
+    assert {row.split(",")[index] for row in rows[1:]} == {"0"}
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     for label in ("init", "here"):
         assert summary["rope"]["mean_r_q"][label] == dict(value=None, se=None)

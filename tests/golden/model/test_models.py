@@ -131,10 +131,10 @@ def test_pre_rope(bench, name):
     tensors = load_file(bench.capture(bench.folder(name), SLIDING) / "moments.safetensors")
     expected = bench.expected(name, pre_rope=True)
     for kind in ("query", "key"):
-        for i, place in enumerate(zip(tensors[f"{kind}.layer"], tensors[f"{kind}.head"])):
-            x = np.concatenate(list(expected[*map(int, place), kind[0]].values())).astype(np.float64)
+        for i, stream in enumerate(zip(tensors[f"{kind}.layer"], tensors[f"{kind}.head"])):
+            x = np.concatenate(list(expected[*map(int, stream), kind[0]].values())).astype(np.float64)
             found = tensors[f"pre_rope.{kind}.sum"][i] + tensors[f"pre_rope.{kind}.first_sum"][i]
-            assert np.abs(found - x.sum(0)).max() <= 1e-4 * np.abs(x).sum(0).max(), place
+            assert np.abs(found - x.sum(0)).max() <= 1e-4 * np.abs(x).sum(0).max(), stream
 
 
 def test_metadata_and_columns(bench):

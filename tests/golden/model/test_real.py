@@ -143,5 +143,5 @@ def test_table(model, tmp_path):
         share = summary["taxonomy"][label][name]["value"]
         assert abs(share * len(classes) - classes.count(name)) <= undecided + 1e-6, name
     bins = {head: analysis_reference.depth_bin(head[0], LAYERS - 1) for head in pc0}
-    for place, cell in enumerate(summary["depth_r_q"][label]):
-        assert cell["value"] == pytest.approx(np.mean([pc0[h][1] for h in pc0 if bins[h] == place]), abs=1e-4)
+    for index, cell in enumerate(summary["depth_r_q"][label]):
+        assert cell["value"] == pytest.approx(np.mean([pc0[h][1] for h in pc0 if bins[h] == index]), abs=1e-4)

@@ -152,13 +152,13 @@ def test_weights_cut_off_while_read(tmp_path, left, codes):
     setup.write_corpus([document(key) for key in range(30_000)])
     weights = setup.model / WEIGHTS
     process = start(["capture", setup.model, "--corpus", setup.corpus, "--out", setup.out, "--context", CONTEXT])
-    while not os.listdir(setup.place) and process.poll() is None:
+    while not os.listdir(setup.parent) and process.poll() is None:
         time.sleep(0.01)
     os.truncate(weights, left if left >= 0 else weights.stat().st_size + left)
     out, err = process.communicate(timeout=60)
     assert process.returncode in codes, err
     assert re.fullmatch(r"error: .*model\.safetensors: .* while it was being read; .*\n", err), err
-    assert os.listdir(setup.place) == []
+    assert os.listdir(setup.parent) == []
 
 
 def test_weights_removed_while_read(tmp_path):
@@ -166,7 +166,7 @@ def test_weights_removed_while_read(tmp_path):
     setup = Setup(tmp_path)
     setup.write_corpus([document(key) for key in range(5000)])
     process = start(["capture", setup.model, "--corpus", setup.corpus, "--out", setup.out, "--context", CONTEXT])
-    while not os.listdir(setup.place) and process.poll() is None:
+    while not os.listdir(setup.parent) and process.poll() is None:
         time.sleep(0.01)
     shutil.rmtree(setup.model)
     setup.corpus.unlink()

@@ -127,8 +127,8 @@ def test_position_signal_drawing(run):
     in_run = [row for row in rows if row["full"] and row["checkpoint"] in run.run_labels]
     assert drawn.colors(markers) == [BLUE] * n + [RED] * n
     assert all("A" in m.get("d") for m in markers[:n]) and not any("A" in m.get("d") for m in markers[n:])  # circles, squares
-    assert linear([svg.place(m)[1] for m in markers], [row["mean"] for row in in_run]) < 0
-    assert linear([svg.place(m)[0] for m in markers], [row["x"] for row in in_run]) > 0
+    assert linear([svg.position(m)[1] for m in markers], [row["mean"] for row in in_run]) < 0
+    assert linear([svg.position(m)[0] for m in markers], [row["x"] for row in in_run]) > 0
     bands = [band for group in svg.groups("bands_marks") for band in group]
     assert drawn.colors(bands) == [BLUE, RED]
     assert all(band.get("d").count("L") >= 2 * n - 2 for band in bands)
@@ -154,9 +154,9 @@ def test_phases_are_separated_and_named(run, name):
     assert len(separators) == panels * (len(expected) - 1)
     assert all(line.get("stroke-dasharray") for line in separators)
     # Each between the names it separates.
-    places = [svg.place(text)[0] for text in svg.marks("phases")]
+    positions = [svg.position(text)[0] for text in svg.marks("phases")]
     for i, line in enumerate(separators[: len(expected) - 1]):
-        assert places[i] < svg.place(line)[0] < places[i + 1]
+        assert positions[i] < svg.position(line)[0] < positions[i + 1]
 
 
 def test_taxonomy_drawing(run):
@@ -193,7 +193,7 @@ def test_depth_drawing(run, name, first, last):
         assert drawn.contrast(cell, text) >= 4
     labels = svg.texts("role-axis-label")
     assert [text for text in labels if text in run.labels] == run.labels
-    tops = [svg.place(text)[1] for text in numbers[::10]]
+    tops = [svg.position(text)[1] for text in numbers[::10]]
     assert tops == sorted(tops)  # the run goes down the page
     assert sum(text.startswith("0.3–0.4") for text in labels) == 1
     assert svg.texts("role-legend-title") == [f"mean {name[6:]} on PC0" + " (teal: below 0)" * (scale["domain"][0] < 0)]
@@ -209,13 +209,13 @@ def test_portrait_drawing(run):
         assert len(points) == len(heads)
         for name, field, low, high in [("x", "r_q", -0.05, 1.05), ("y", "r_k", -1.05, 1.05)]:
             assert spec["concat"][i]["layer"][2]["encoding"][name]["scale"]["domain"] == [low, high]
-            linear([svg.place(point)["xy".index(name)] for point in points], [head[field] for head in heads])
+            linear([svg.position(point)["xy".index(name)] for point in points], [head[field] for head in heads])
         hollow = [float(point.get("fill-opacity")) == 0 for point in points]
         assert hollow == [head["position"] == "NoPE" for head in heads]
         # Thresholds: r_q at 0.3 and 0.7, r_k at plus and minus both.
         rules = [svg.marks(f"panel_{i}_layer_{j}") for j in (0, 1)]
         assert [len(r) for r in rules] == [2, 4] and all(rule.get("stroke-dasharray") for r in rules for rule in r)
-        corners.append(tuple(round(c) for c in svg.place(svg.groups(f"panel_{i}_group")[0][0])))
+        corners.append(tuple(round(c) for c in svg.position(svg.groups(f"panel_{i}_group")[0][0])))
     assert len({x for x, _ in corners}) == 3 and len({y for _, y in corners}) == 2
 
 
@@ -225,7 +225,7 @@ def test_explained_variance_drawing(run):
     assert len(svg.marks("spectrum")) == 10 * len(run.labels)
     assert svg.texts("role-legend-label") == [f"PC{i}" for i in range(10)]
     rows = [row for row in run.rows("explained_variance", "means") if row["checkpoint"] in run.run_labels]
-    linear([svg.place(m)[1] for m in svg.marks("markers")], [row["mean"] for row in rows])
+    linear([svg.position(m)[1] for m in svg.marks("markers")], [row["mean"] for row in rows])
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -22,9 +22,9 @@ def data_of(page):
 
 def unpack(packed):
     digits = np.frombuffer(base64.b64decode(packed["digits"]), "<i4")
-    places = np.frombuffer(base64.b64decode(packed["places"]), "i1")
-    assert len(digits) == len(places)
-    return [None if d in (MISSING, NO_ROW) else float(f"{d}e{-p}") for d, p in zip(digits.tolist(), places.tolist())]
+    decimals = np.frombuffer(base64.b64decode(packed["places"]), "i1")
+    assert len(digits) == len(decimals)
+    return [None if d in (MISSING, NO_ROW) else float(f"{d}e{-p}") for d, p in zip(digits.tolist(), decimals.tolist())]
 
 
 @pytest.fixture(scope="module")

@@ -97,7 +97,7 @@ def test_any_statistic_over_training_and_by_depth(tmp_path):
         svg = run.svg(f"over_training_{key}")
         check_texts(svg)
         in_run = [row for row in means if row["checkpoint"] in run.run_labels]
-        linear([svg.place(m)[1] for m in svg.marks("markers")], [row["mean"] for row in in_run])
+        linear([svg.position(m)[1] for m in svg.marks("markers")], [row["mean"] for row in in_run])
         cells = run.rows(f"by_depth_{key}", "cells")
         assert len(cells) == 10 * len(run.labels)
         for row in cells:
@@ -131,7 +131,7 @@ def test_portraits_of_any_two_statistics(tmp_path):
         assert (x["axis"]["title"], y["field"]) == ("R² of queries, cross-validated", "bias_context")
         for channel, key, axis in [(0, "r2cv_q", x), (1, "bias_context", y)]:
             assert [row[key] for row in data] == pytest.approx(rows[key].tolist(), rel=1e-6)
-            linear([svg.place(point)[channel] for point in points], rows[key].tolist())
+            linear([svg.position(point)[channel] for point in points], rows[key].tolist())
             low, high = axis["scale"]["domain"]
             assert low < rows[key].min() and rows[key].max() < high  # no point is cut
             assert not spec["concat"][i]["layer"][-1]["mark"].get("clip")
@@ -224,9 +224,9 @@ def test_unknown_statistics_are_refused(tmp_path):
 
 def test_logits_by_distance_of_heads(tmp_path):
     table = synthetic.write(synthetic.demo_like(), tmp_path)
-    rows = [{"checkpoint": label, "layer": layer, "q_head": 1, "curve": curve, "x": x, "value": place + i - x / 100, "value_se": 0.25}
+    rows = [{"checkpoint": label, "layer": layer, "q_head": 1, "curve": curve, "x": x, "value": position + i - x / 100, "value_se": 0.25}
             for i, label in enumerate(["s1000", "s5000", "s10000"]) for layer in (0, 3)
-            for place, curve in enumerate(["dist_pred", "dist_actual"]) for x in (0, 1, 8, 100)]  # fmt: skip
+            for position, curve in enumerate(["dist_pred", "dist_actual"]) for x in (0, 1, 8, 100)]  # fmt: skip
     pandas.DataFrame(rows).to_csv(tmp_path / "curves.csv", index=False)
     result = draw(table, tmp_path / "out", "--format", "svg", "--distance", "L3H1,0.1", "--distance", "L3H1", "--portraits", "s1000,s10000")
     assert result.code == 0 and "warning" not in result.stderr, result.stderr

@@ -19,7 +19,7 @@ def test_unbroken(setup):
     result = setup.run()
     assert (result.code, result.stderr) == (0, "")
     assert (setup.out / "vectors/l01h03q/data.parquet").is_file()
-    assert os.listdir(setup.place) == ["out"]
+    assert os.listdir(setup.parent) == ["out"]
     assert os.listdir(setup.scratch) == []
 
 
@@ -69,7 +69,7 @@ def test_documents_too_short(setup):
     result = engine.run("capture", setup.model, "--corpus", setup.corpus, "--out", setup.out, "--context", 48,
                         "--min-tokens", 40, "--vectors", "all", "--quiet")  # fmt: skip
     assert_one_line(result, (INPUT,), r"\b13\b", setup.root)
-    assert os.listdir(setup.place) == []
+    assert os.listdir(setup.parent) == []
 
 
 def test_corpus_of_unknown_format(setup):
@@ -169,7 +169,7 @@ def test_command_line(setup, case):
     result = engine.run(*given, "--min-tokens", 1, "--quiet", *options, *([] if "--vectors" in options else ["--vectors", "all"]))
     assert_one_line(result, (USAGE,), pattern, setup.root)
     assert len(result.stderr) < 200, "short enough to be read"
-    assert os.listdir(setup.place) == []
+    assert os.listdir(setup.parent) == []
 
 
 @pytest.mark.parametrize("arguments, pattern", [(["capture"], "MODEL|model"), (["catpure", "x"], "catpure"),
@@ -243,8 +243,8 @@ def test_output_is_a_file(setup):
 
 
 def test_output_inside_a_file(setup):
-    (setup.place / "file").write_text("mine")
-    setup.out = setup.place / "file" / "out"
+    (setup.parent / "file").write_text("mine")
+    setup.out = setup.parent / "file" / "out"
     fails(setup, (USAGE, INPUT, SYSTEM), "file")
 
 
@@ -257,13 +257,13 @@ def test_full_disk(setup, size):
 @pytest.mark.parametrize("limit", ["size=4k", "size=16k", "size=32k", "nr_inodes=2", "nr_inodes=9"])
 def test_full_small_disk(setup, limit):
     """A real full file system, where this machine allows one to be made."""
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", limit, "tmpfs", setup.place], capture_output=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", limit, "tmpfs", setup.parent], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("needs the right to mount; test_full_disk covers the same")
     try:
         fails(setup, SYSTEM, r"place/\.?out")
     finally:
-        subprocess.run(["umount", setup.place], check=True)
+        subprocess.run(["umount", setup.parent], check=True)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -274,13 +274,13 @@ def test_interrupted(setup, number):
                str(setup.context), "--vectors", "all", "--dtype", "float32", "--quiet"]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not os.listdir(setup.place) and process.poll() is None and time.monotonic() < deadline:
+    while not os.listdir(setup.parent) and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not setup.out.exists(), "the output's own name comes last"
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     assert (process.returncode, stdout, stderr) == (128 + number, "", f"error: interrupted by signal {number.value}\n")
-    assert os.listdir(setup.place) == []
+    assert os.listdir(setup.parent) == []
 
 
 def test_memory_budget_too_small(setup):

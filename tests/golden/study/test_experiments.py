@@ -221,8 +221,8 @@ def published(hub):
     labels = []
     for phase in read("smollm3-published")["phases"]:
         for entry in phase["checkpoints"]:
-            place, branch = entry["vectors"].split("@")
-            assert place == f"hf://datasets/{published_captures.DATASET}"
+            uri, branch = entry["vectors"].split("@")
+            assert uri == f"hf://datasets/{published_captures.DATASET}"
             labels.append(entry["label"])
             repository.commit(branch, published_captures.capture_files(len(labels), heads, slope=0.1 * len(labels)))
     return labels

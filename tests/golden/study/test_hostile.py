@@ -19,19 +19,19 @@ def everything(out):
     return {path: path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name != ".lock"}
 
 
-@pytest.mark.parametrize("place", ["", "checkpoints", "checkpoints/A", "figures"])
-def test_a_folder_that_may_not_be_written(study, tmp_path, place):
+@pytest.mark.parametrize("locked", ["", "checkpoints", "checkpoints/A", "figures"])
+def test_a_folder_that_may_not_be_written(study, tmp_path, locked):
     out = study.root / "out"
     study.write(blocks=3)
     before = everything(out)
-    (out / place).chmod(0o555)
+    (out / locked).chmod(0o555)
     try:
         result = study.run(out, before=engine.without_privileges)
     finally:
         for path in (out, *(path for path in out.rglob("*") if path.is_dir())):
             path.chmod(0o755)
-    assert result.code == 4 and f"error: {out / place}" in result.stderr.splitlines()[-1], result.stderr
-    if place in ("", "checkpoints"):
+    assert result.code == 4 and f"error: {out / locked}" in result.stderr.splitlines()[-1], result.stderr
+    if locked in ("", "checkpoints"):
         assert everything(out) == before, "nothing is removed or measured where results could not be written"
     good(study.run(out))
     good(study.run(tmp_path / "fresh"))
@@ -58,12 +58,12 @@ def test_a_capture_that_may_not_be_read_is_kept(study, name):
 def test_inputs_that_may_not_be_written(study, tmp_path):
     cache = tmp_path / "cache"
     cache.mkdir()
-    places = [cache, study.root / "A"]
-    for place in places:
-        place.chmod(0o555)
+    folders = [cache, study.root / "A"]
+    for locked in folders:
+        locked.chmod(0o555)
     result = study.run(tmp_path / "fresh", before=engine.without_privileges, environment={"ROPEWALK_CACHE": str(cache)})
-    for place in places:
-        place.chmod(0o755)
+    for locked in folders:
+        locked.chmod(0o755)
     assert tables(tmp_path / "fresh") == tables(study.root / "out"), result.stderr
 
 

@@ -64,10 +64,10 @@ def published(tmp_path_factory):
     hub.close()
 
 
-def write_own(out, *places):
-    for place in places:
-        (out / place).parent.mkdir(parents=True, exist_ok=True)
-        (out / place).write_bytes(OWN)
+def write_own(out, *indexes):
+    for index in indexes:
+        (out / index).parent.mkdir(parents=True, exist_ok=True)
+        (out / index).write_bytes(OWN)
 
 
 def kill_a_run(study, out):
@@ -79,15 +79,15 @@ def kill_a_run(study, out):
 
 
 @pytest.mark.parametrize("place", IN_THE_WAY)
-def test_the_users_own_files_in_the_place_of_results(published, tmp_path, place):
+def test_the_users_own_files_in_the_place_of_results(published, tmp_path, index):
     """Refused before anything is done."""
     out = tmp_path / "out"
-    write_own(out, place)
+    write_own(out, index)
     kill_a_run(published, out)
     refused = published.run(out, environment=published.client.environment)
     last = refused.stderr.strip().splitlines()[-1]
-    assert refused.code in (3, 4) and str(out / place).startswith(last.removeprefix("error: ").split(":")[0]), last
-    assert [p for p in out.rglob("*") if p.is_file()] == [out / place] and (out / place).read_bytes() == OWN
+    assert refused.code in (3, 4) and str(out / index).startswith(last.removeprefix("error: ").split(":")[0]), last
+    assert [p for p in out.rglob("*") if p.is_file()] == [out / index] and (out / index).read_bytes() == OWN
 
 
 def test_the_users_own_files_beside_results(published, tmp_path):
@@ -114,15 +114,15 @@ def test_the_users_own_files_in_the_cache_are_never_touched(published, tmp_path)
     """--evict takes what this program downloaded, whatever else lies there."""
     client = Client(published.client.hub, tmp_path)
     good(published.run(tmp_path / "first", environment=client.environment))
-    places = [client.repository() / place.format(published.commit) for place in CACHED]
-    for place in places:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(OWN)
+    indexes = [client.repository() / index.format(published.commit) for index in CACHED]
+    for index in indexes:
+        index.parent.mkdir(parents=True, exist_ok=True)
+        index.write_bytes(OWN)
     weights = client.repository() / "snapshots" / published.commit / "model.safetensors"
     assert weights.exists()
     result = good(published.run(tmp_path / "second", "--evict", environment=client.environment))
     assert "H: " in result.stderr and "removed from the cache" in result.stderr and not weights.exists()
-    assert all(place.read_bytes() == OWN for place in places)
+    assert all(index.read_bytes() == OWN for index in indexes)
     # Weights that are a file of the user's own, not a link to bytes that were downloaded.
     weights.write_bytes((published.root / "B" / "model.safetensors").read_bytes())
     good(published.run(tmp_path / "third", "--evict", environment=client.environment))

@@ -205,12 +205,12 @@ def test_what_is_measured_is_kept(root, three, tmp_path):
 
 
 def test_captured_vectors_of_several_models(tmp_path):
-    places = {"a": dict(queries=4, keys=2, d=8), "b": dict(queries=8, keys=2, d=16)}
-    for seed, (label, shape) in enumerate(places.items()):
+    shapes = {"a": dict(queries=4, keys=2, d=8), "b": dict(queries=8, keys=2, d=16)}
+    for seed, (label, shape) in enumerate(shapes.items()):
         files = published_captures.capture_files(seed, [(0, 0), (1, 3)], **shape)
         published_captures.write_folder(files, tmp_path / label)
     file = tmp_path / "vectors.yaml"
-    file.write_text(json.dumps({"name": "V", "models": [{"label": label, "vectors": label, "context": 4096} for label in places]}))
+    file.write_text(json.dumps({"name": "V", "models": [{"label": label, "vectors": label, "context": 4096} for label in shapes]}))
     done = run(file, tmp_path / "out")
     assert done.code == 0, done.stderr
     rows = table(tmp_path / "out" / "qk.csv")

@@ -32,11 +32,11 @@ def axis_of(spec):
 
 def test_checkpoints_stand_by_the_logarithm_of_their_steps(pythia):
     rows = [row for row in pythia.rows("position_signal", "means") if row["series"] == "mean r_q (queries)"]
-    places = {row["checkpoint"]: row["x"] for row in rows}
-    assert len(places) == 155 and places["init"] < places["step0"] == 0 < places["step1"]
-    later = [label for label in places if label not in ("init", "step0")]
-    assert linear([places[label] for label in later], [math.log10(step_of(label)) for label in later]) > 0
-    assert places["step1"] < (places["step143000"] - places["step1"]) / 10, "0 has a place, not half of the axis"
+    positions = {row["checkpoint"]: row["x"] for row in rows}
+    assert len(positions) == 155 and positions["init"] < positions["step0"] == 0 < positions["step1"]
+    later = [label for label in positions if label not in ("init", "step0")]
+    assert linear([positions[label] for label in later], [math.log10(step_of(label)) for label in later]) > 0
+    assert positions["step1"] < (positions["step143000"] - positions["step1"]) / 10, "0 has a place, not half of the axis"
 
 
 @pytest.mark.parametrize("name", ["position_signal", "taxonomy", "explained_variance"])
@@ -45,7 +45,7 @@ def test_ticks_are_round_and_apart(pythia, name):
     params = {one["name"]: one["value"] for one in spec["params"]}
     names = dict(zip(params["places"], params["labels"]))
     for axis in axis_of(spec):
-        assert [names[place] for place in axis["values"]] == ["init", "0", "1", "10", "100", "1k", "10k", "100k"]
+        assert [names[position] for position in axis["values"]] == ["init", "0", "1", "10", "100", "1k", "10k", "100k"]
         assert axis["title"] == "training steps (logarithmic)"
         assert axis["labelAngle"] == 0
         pixels = 660 / 9.5  # of a unit: 7 for the run, 1 for the baseline, edges and a gap
@@ -88,8 +88,8 @@ def test_maps_run_down_the_same_axis(pythia):
     # The checkpoints' own steps, as many as have room.
     names = dict(zip(*(parameter["value"] for parameter in pythia.spec("depth_r_q")["params"][:2]), strict=True))
     cells = {row["y_middle"]: row["checkpoint"] for row in pythia.rows("depth_r_q", "cells")}
-    written = {place: names[place].replace("k", "000") for place in axis["values"]}
-    assert all(cells[place].removeprefix("step") == text for place, text in written.items()), written
+    written = {position: names[position].replace("k", "000") for position in axis["values"]}
+    assert all(cells[position].removeprefix("step") == text for position, text in written.items()), written
     assert {"init", "0", "143000"} <= set(written.values()) and len(written) > 12
     pixels = layers["cells"]["encoding"]["y"]["scale"]["domain"]
     row = pythia.spec("depth_r_q")["height"] / (pixels[1] - pixels[0])

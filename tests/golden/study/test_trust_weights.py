@@ -69,10 +69,10 @@ def test_a_byte_in_the_middle_of_every_tensor(study, tmp_path):
     path = study.root / "A" / "model.safetensors"
     whole = path.read_bytes()
     header = int.from_bytes(whole[:8], "little")
-    places = json.loads(whole[8 : 8 + header])
+    indexes = json.loads(whole[8 : 8 + header])
     out = study.root / "out"
     changed = {}
-    for name, tensor in places.items():
+    for name, tensor in indexes.items():
         if name == "__metadata__":
             continue
         begin, end = tensor["data_offsets"]
@@ -86,8 +86,8 @@ def test_a_byte_in_the_middle_of_every_tensor(study, tmp_path):
         assert old["init"] == inodes(out)["init"]
         assert changed[name] == ("A: measured again: the weights changed" in result.stderr)
     # All that the measured heads depend on, and nothing else: what follows the last queries and keys is never used.
-    unused = {name for name in places if "layers.1." in name and any(x in name for x in ("v_proj", "o_proj", "mlp", "post_att"))}
-    unused |= {"model.norm.weight", "lm_head.weight"} & places.keys()
+    unused = {name for name in indexes if "layers.1." in name and any(x in name for x in ("v_proj", "o_proj", "mlp", "post_att"))}
+    unused |= {"model.norm.weight", "lm_head.weight"} & indexes.keys()
     assert {name for name, hit in changed.items() if not hit} == unused
     good(study.run(out))
     good(study.run(tmp_path / "fresh"))

@@ -35,13 +35,13 @@ def branches(hub):
 
 @pytest.fixture
 def study(client, tmp_path):
-    def run(*options, places=None, out="out", environment=None, start=False, **changes):
-        places = places or {label: f"hf://datasets/{DATASET}@run-{label}" for label in LABELS}
+    def run(*options, uris=None, out="out", environment=None, start=False, **changes):
+        uris = uris or {label: f"hf://datasets/{DATASET}@run-{label}" for label in LABELS}
         path = tmp_path / "run.yaml"
         path.write_text(json.dumps({
             "name": "Published", **changes,
             "phases": [{"name": "P", "context": 4096,
-                        "checkpoints": [{"label": label, "vectors": str(place)} for label, place in places.items()]}]}))  # fmt: skip
+                        "checkpoints": [{"label": label, "vectors": str(uri)} for label, uri in uris.items()]}]}))  # fmt: skip
         command = ("run", path, "--out", tmp_path / out, "--format", "json", *options)
         if start:
             return subprocess.Popen([engine.program(), *map(str, command)], env={**os.environ, **client.environment},
@@ -81,7 +81,7 @@ def test_the_numbers_are_those_of_analyze(hub, client, branches, study, tmp_path
     (tmp_path / "b").mkdir()
     shutil.move(tmp_path / "inner", tmp_path / "b" / "vectors")
     shutil.move(tmp_path / "b" / "vectors" / "README.md", tmp_path / "b" / "README.md")
-    local = study(places={label: tmp_path / label for label in LABELS}, out="local")
+    local = study(uris={label: tmp_path / label for label in LABELS}, out="local")
     assert local.code == 0, local.stderr
     assert (tmp_path / "local" / "qk.csv").read_bytes() == (tmp_path / "out" / "qk.csv").read_bytes()
 
@@ -139,7 +139,7 @@ def test_dry_run_and_what_is_kept(hub, client, branches, study, tmp_path):
     again = study()
     assert again.stderr.count("measured already") == 3 and not hub.asked("bytes")
     assert "measured already" in study("--dry-run").stdout
-    renamed = study(places={label + "2": f"hf://datasets/{DATASET}@run-{label}" for label in LABELS})
+    renamed = study(uris={label + "2": f"hf://datasets/{DATASET}@run-{label}" for label in LABELS})
     assert renamed.code == 0 and not hub.asked("bytes"), "a label is only a name"
     assert study().code == 0 and tables(tmp_path / "out") == before
     # A branch that moves to other vectors is measured again; the others are not.
@@ -217,10 +217,10 @@ def test_what_is_missing_is_said_first(hub, client, branches, study, tmp_path, s
 
 
 def test_other_errors(hub, client, branches, study, tmp_path):
-    for place, said in ((f"hf://datasets/{DATASET}@run-z", "the Hub has no such revision"),
+    for uri, said in ((f"hf://datasets/{DATASET}@run-z", "the Hub has no such revision"),
                         ("hf://models/x", "is no place in a dataset; write hf://datasets/org/name@revision"),
                         (tmp_path / "absent", "is not a folder; write one with captured vectors")):  # fmt: skip
-        done = study(places={"a": place})
+        done = study(uris={"a": uri})
         assert done.code == 3 and said in done.stderr, done.stderr
     for key, value in (("corpus", {"path": "x.jsonl"}), ("heads", {"count": 3}), ("dtype", "float32")):
         done = study(**{key: value})
@@ -249,9 +249,9 @@ def test_audit_finds_what_a_run_refuses_with_a_model_too(hub, client, branches, 
         files = {name: data for name, data in capture_files(1, HEADS, **SMALL).items() if not name.startswith(spoiled)}
         branches.commit("run-b", files)
         write_folder(files, tmp_path / spoiled[-1])
-        places = {label: f"hf://datasets/{DATASET}@run-{label}" for label in LABELS}
-        for b in (places["b"], tmp_path / spoiled[-1]):
-            refused = study(model="org/model", places={**places, "b": b})
+        uris = {label: f"hf://datasets/{DATASET}@run-{label}" for label in LABELS}
+        for b in (uris["b"], tmp_path / spoiled[-1]):
+            refused = study(model="org/model", uris={**uris, "b": b})
             audit = client.run("audit", tmp_path / "run.yaml")
             assert refused.code == 3 and said in refused.stderr, refused.stderr
             assert audit.code == 3 and said in audit.stdout and "3 checkpoints, 1 finding" in audit.stdout, audit.stdout + audit.stderr
@@ -276,6 +276,6 @@ def test_a_model_says_more(hub, branches, study, tmp_path):
 def test_subfolders_of_datasets(hub, client, study, tmp_path):
     files = {f"runs/one/{name}": data for name, data in capture_files(1, HEADS, **SMALL).items()}
     hub.repository(DATASET, "datasets").commit("main", files)
-    done = study(places={"a": f"hf://datasets/{DATASET}/runs/one"})
+    done = study(uris={"a": f"hf://datasets/{DATASET}/runs/one"})
     assert done.code == 0, done.stderr
     assert published_captures.EXAMPLES == json.loads((tmp_path / "out" / "checkpoints" / "a" / "capture.json").read_text())["documents"]

@@ -35,12 +35,12 @@ TEST(LogSumExp, LargeNumbersDoNotOverflow) {
 TEST(LogSumExp, WhatIsNotFiniteStaysSo) {
   for (const float bad :
        {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    for (const int64_t place : {0, 63, 64, 99}) {
+    for (const int64_t index : {0, 63, 64, 99}) {
       at::Tensor x = random_tensor({2, 100}, 3);
-      x[1][place] = bad;
+      x[1][index] = bad;
       const at::Tensor found = log_sum_exp(x);
       EXPECT_TRUE(found[0].isfinite().item<bool>());
-      EXPECT_FALSE(found[1].isfinite().item<bool>()) << place;
+      EXPECT_FALSE(found[1].isfinite().item<bool>()) << index;
     }
   }
 }

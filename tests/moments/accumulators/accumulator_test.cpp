@@ -21,7 +21,7 @@ constexpr int64_t kBlocks = 3;
 constexpr int64_t kDim = 6;
 
 // Values of "w" at a point that no model has, beside the usual queries and keys.
-class MadeUpTap : public testing::Test {
+class MadeUpTapTest : public testing::Test {
  protected:
   at::Tensor random(int64_t index, int64_t layer, int64_t heads, uint64_t seed) const {
     at::manual_seed(static_cast<uint64_t>(1000 * index + 10 * layer) + seed);
@@ -58,7 +58,7 @@ class MadeUpTap : public testing::Test {
     }
   }
 
-  const MadeUp made_up_{{"lunch", "w"}};
+  const MadeUpAccumulator made_up_{{"lunch", "w"}};
   const AddedAccumulator added_{made_up_};
   const ModelConfig config_ = small_config(2, kDim);
   const std::vector<QueryHead> heads_{{0, 0}, {1, 2}, {1, 3}};  // KV heads 0, and 1
@@ -67,19 +67,19 @@ class MadeUpTap : public testing::Test {
   std::vector<Document> documents_;
 };
 
-const Accumulated& find(const CaptureMoments& moments) {
+const AccumulatedFields& find(const CaptureMoments& moments) {
   EXPECT_EQ(moments.accumulated.size(), 2);
   return moments.accumulated.back();
 }
 
-TEST_F(MadeUpTap, ReachesTheFile) {
+TEST_F(MadeUpTapTest, ReachesTheFile) {
   MomentsCollector collector(config_, heads_, options_);
   EXPECT_EQ(collector.taps(0).back(), (Tap{"lunch", "w"}));
   EXPECT_GT(collector.workspace(10, at::kFloat, at::kCPU), 12345);
   read(collector, 0, 7);
   EXPECT_EQ(collector.layers().at(0).counts.total_documents(), 7) << "each counts once";
   const CaptureMoments moments = read_moments(write("file", collector, 0, 7));
-  const Accumulated& kept = find(moments);
+  const AccumulatedFields& kept = find(moments);
   at::Tensor sum = at::zeros({kDim}, at::kDouble);
   at::Tensor first_block = at::zeros({kDim}, at::kDouble);
   double largest = 0;
@@ -97,7 +97,7 @@ TEST_F(MadeUpTap, ReachesTheFile) {
   EXPECT_EQ(kept.blocks[2].numel(), 0) << "has no blocks";
 }
 
-TEST_F(MadeUpTap, SurvivesMergeAndResume) {
+TEST_F(MadeUpTapTest, SurvivesMergeAndResume) {
   MomentsCollector whole(config_, heads_, options_);
   read(whole, 0, 7);
   const CaptureMoments expected = read_moments(write("whole", whole, 0, 7));
@@ -128,12 +128,12 @@ TEST_F(MadeUpTap, SurvivesMergeAndResume) {
   }
 }
 
-TEST_F(MadeUpTap, IsNotInAFileOfAnotherEdition) {
+TEST_F(MadeUpTapTest, IsNotInAFileOfAnotherEdition) {
   MomentsCollector collector(config_, heads_, options_);
   read(collector, 0, 7);
   const auto path = write("new", collector, 0, 7);
-  struct Renamed : MadeUp {
-    using MadeUp::MadeUp;
+  struct Renamed : MadeUpAccumulator {
+    using MadeUpAccumulator::MadeUpAccumulator;
     std::string name() const override { return "later"; }
   };
   const Renamed renamed{{"lunch", "w"}};
@@ -146,7 +146,7 @@ TEST(MadeUpAccumulator, TakesValuesInTheSamePass) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();
   const WeightReader reader = opened.reader({2});
-  const MadeUp made_up{{kPreRope, "v"}};
+  const MadeUpAccumulator made_up{{kPreRope, "v"}};
   const AddedAccumulator added(made_up);
   const auto documents = tiny_documents({9, 30, 17});
   MomentsCollector collector(opened.model.config, {{0, 0}, {1, 1}}, {.blocks = 2});

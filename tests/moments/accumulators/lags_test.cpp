@@ -35,9 +35,9 @@ TEST(Lags, AreThoseOfAllPairs) {
   kRun.read(collector);
   const TemporaryFolder folder;
   const CaptureMoments moments = kRun.written(folder, collector);
-  EXPECT_EQ(names_of(moments.info.kept), std::vector<std::string>{"lags"});
+  EXPECT_EQ(names_of(moments.info.accumulators), std::vector<std::string>{"lags"});
   ASSERT_EQ(moments.accumulated.size(), 2);
-  const Accumulated& kept = moments.accumulated.back();
+  const AccumulatedFields& kept = moments.accumulated.back();
   const std::vector<int64_t> lags = capture_lags(collector.shape());
   for (int64_t stream = 0; stream < 3; ++stream) {
     const QueryHead head = kHeads[static_cast<size_t>(stream)];
@@ -77,8 +77,8 @@ TEST(Lags, AreThoseOfAllPairs) {
 void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
   ASSERT_EQ(found.accumulated.size(), 2);
   for (size_t f = 0; f < 3; ++f) {
-    const Accumulated& a = found.accumulated.back();
-    const Accumulated& b = expected.accumulated.back();
+    const AccumulatedFields& a = found.accumulated.back();
+    const AccumulatedFields& b = expected.accumulated.back();
     EXPECT_TRUE(at::allclose(a.total[f], b.total[f], 1e-12)) << f;
     EXPECT_TRUE(at::allclose(a.blocks[f].to(at::kFloat), b.blocks[f].to(at::kFloat))) << f;
   }

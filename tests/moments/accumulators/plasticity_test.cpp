@@ -86,7 +86,7 @@ TEST(PlasticityAccumulator, KeepsOneTokenOfEachBucket) {
   kRun.read(collector);
   const TemporaryFolder folder;
   const CaptureMoments moments = kRun.written(folder, collector);
-  EXPECT_EQ(names_of(moments.info.kept), (std::vector<std::string>{"lags", "plasticity"}));
+  EXPECT_EQ(names_of(moments.info.accumulators), (std::vector<std::string>{"lags", "plasticity"}));
   int64_t missing = 0;
   for (int64_t stream = 0; stream < 3; ++stream) {
     const QueryHead head = kHeads[static_cast<size_t>(stream)];
@@ -153,9 +153,9 @@ TEST(PlasticityAccumulator, KeepsFloat32WhatFloat16DoesNotHold) {
 }
 
 void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
-  EXPECT_EQ(found.info.kept, expected.info.kept);
-  const Accumulated& a = found.accumulated.back();
-  const Accumulated& b = expected.accumulated.back();
+  EXPECT_EQ(found.info.accumulators, expected.info.accumulators);
+  const AccumulatedFields& a = found.accumulated.back();
+  const AccumulatedFields& b = expected.accumulated.back();
   ASSERT_EQ(a.accumulator, &plasticity());
   for (size_t f = 0; f < 4; ++f) EXPECT_TRUE(a.total[f].equal(b.total[f])) << f;
 }
@@ -205,7 +205,7 @@ TEST(PlasticityAccumulator, ASumLacksWhatAPartLacks) {
   kRun.read(without, 1, 2);
   CaptureMoments merged = kRun.written(folder, with, 0, 2);
   join_capture(merged, kRun.written(folder, without, 1, 2));
-  EXPECT_EQ(names_of(merged.info.kept), std::vector<std::string>{"lags"});
+  EXPECT_EQ(names_of(merged.info.accumulators), std::vector<std::string>{"lags"});
   EXPECT_FALSE(KeptFields::find(merged, plasticity(), StreamKind::key));
 }
 

@@ -46,8 +46,8 @@ TEST_P(PreRopeSums, AreThoseOfAllTokens) {
   kRun.read(collector);
   const TemporaryFolder folder;
   const CaptureMoments moments = kRun.written(folder, collector);
-  const Accumulated& kept = moments.accumulated.back();
-  EXPECT_EQ(names_of(moments.info.kept), std::vector<std::string>{"pre_rope"});
+  const AccumulatedFields& kept = moments.accumulated.back();
+  EXPECT_EQ(names_of(moments.info.accumulators), std::vector<std::string>{"pre_rope"});
   const at::Tensor half = at::triu_indices(kDim, kDim);
   const auto near = [](const at::Tensor& found, const at::Tensor& expected) {
     return at::allclose(found.to(at::kDouble), expected, 1e-7, 1e-9);
@@ -133,7 +133,7 @@ TEST(PreRope, IsDroppedWhereOneOfTwoLacksIt) {
   CaptureMoments merged = kRun.written(folder, with, 0, 2);
   join_capture(merged, kRun.written(folder, without, 1, 2));
   EXPECT_EQ(merged.accumulated.size(), 1);
-  EXPECT_TRUE(merged.info.kept.empty());
+  EXPECT_TRUE(merged.info.accumulators.empty());
 }
 
 // Documents need not begin at 0, nor in order.

@@ -27,17 +27,17 @@ void add(TensorCapture& capture, int64_t number, int64_t document) {
 }
 
 // What a job measured, each process its own batches, and what a process sent at most.
-struct Joint {
+struct JointRun {
   CaptureMoments moments;
   size_t sent = 0;
 };
 
-Joint measured(int processes, int64_t batches, const std::vector<int64_t>& missing = {}) {
+JointRun measured(int processes, int64_t batches, const std::vector<int64_t>& missing = {}) {
   const auto all = static_cast<size_t>(processes * batches);
   SharedBatches shared{batches, std::min<int64_t>(kBlocks, processes * batches),
                        std::vector<int64_t>(all, 1)};
   for (const int64_t number : missing) shared.documents[static_cast<size_t>(number)] = 0;
-  Joint joint;
+  JointRun joint;
   ThreadJob job(processes);
   job.run([&](const Communicator& mine) {
     TensorCapture capture(shape_of(batches));
@@ -66,7 +66,7 @@ void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
 }
 
 TEST(JoinBatches, AProcessSendsWhatItsOwnBatchesTake) {
-  const Joint few = measured(2, 1), some = measured(64, 1), many = measured(256, 1);
+  const JointRun few = measured(2, 1), some = measured(64, 1), many = measured(256, 1);
   EXPECT_EQ(some.sent, few.sent);
   EXPECT_EQ(many.sent, few.sent);
   EXPECT_EQ(few.moments.blocks(), 2);
@@ -83,7 +83,7 @@ TEST(JoinBatches, BlocksAndTheirOrderDoNotDependOnWhoMeasured) {
 
 TEST(JoinBatches, SumsAreThoseOfAllBatches) {
   const std::vector<int64_t> missing{0, 1, 5, 40, 63};
-  const Joint joint = measured(16, 4, missing);
+  const JointRun joint = measured(16, 4, missing);
   TensorCapture whole(shape_of(kBlocks));
   for (int64_t number = 0; number < 64; ++number) {
     if (std::find(missing.begin(), missing.end(), number) != missing.end()) continue;

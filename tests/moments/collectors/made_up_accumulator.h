@@ -5,9 +5,9 @@
 namespace ropewalk {
 
 // The sum of a tap's vectors, the largest square of each head, and the tokens of all documents.
-class MadeUp : public Accumulator {
+class MadeUpAccumulator : public Accumulator {
  public:
-  explicit MadeUp(Tap tap) : tap_(std::move(tap)) {}
+  explicit MadeUpAccumulator(Tap tap) : tap_(std::move(tap)) {}
 
   std::string name() const override { return "made_up"; }
   int64_t numerics() const override { return 1; }
@@ -17,7 +17,7 @@ class MadeUp : public Accumulator {
             {"largest", StreamKind::key, 1},
             {"all", StreamKind::key, 2, true, false}};
   }
-  void add(const Taken& taken, const Destination& to) const override {
+  void add(const TappedVectors& taken, const BlockTarget& to) const override {
     const at::Tensor heads = at::tensor(to.streams.kv_heads, at::kLong);
     const at::Tensor x = taken[tap_.vectors].index_select(0, heads).to(at::kDouble);
     to.block.numbers[0].add_(x.sum(1));

@@ -30,7 +30,7 @@ inline void expect_same_moments(const CaptureMoments& a, const CaptureMoments& b
                       });
   };
   for (size_t i = 0; i < a.accumulated.size(); ++i) {
-    const Accumulated &one = a.accumulated[i], &other = b.accumulated[i];
+    const AccumulatedFields &one = a.accumulated[i], &other = b.accumulated[i];
     EXPECT_EQ(one.accumulator, other.accumulator);
     EXPECT_TRUE(same(one.total, other.total)) << "total of accumulator " << i;
     EXPECT_TRUE(same(one.blocks, other.blocks)) << "blocks of accumulator " << i;
@@ -99,10 +99,10 @@ struct SmallRun {
     CaptureInfo info;
     info.context = context;
     info.point = kPostRope;
-    info.kept = kept_records(collector.shape());
+    info.accumulators = kept_records(collector.shape());
     write_moments(folder.path() / "file", collector, info, records);
     CaptureMoments read = read_moments(folder.path() / "file");
-    expect_same_moments(as_stored(collector, info, records), read);
+    expect_same_moments(rounded_to_file(collector, info, records), read);
     return read;
   }
   CaptureMoments written(const TemporaryFolder& folder, const MomentsCollector& collector,

@@ -6,8 +6,8 @@
 namespace ropewalk {
 
 // Queries and keys as a forward pass hands them on.
-inline Taken taken(int64_t layer, const Document& document, const Positions& positions,
-                   const at::Tensor& q, const at::Tensor& k) {
+inline TappedVectors taken(int64_t layer, const Document& document, const Positions& positions,
+                           const at::Tensor& q, const at::Tensor& k) {
   return {layer, &document, &positions, kPostRope, {{"q", q}, {"k", k}}};
 }
 

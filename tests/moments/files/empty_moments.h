@@ -10,7 +10,7 @@ inline CaptureMoments empty_moments(int64_t blocks) {
   CaptureMoments moments;
   moments.counts = BlockCounts(blocks);
   moments.queries = moments.keys = {{0, 0}};
-  Accumulated& kept = moments.accumulated.emplace_back();
+  AccumulatedFields& kept = moments.accumulated.emplace_back();
   kept.accumulator = &second_moments();
   for (const KeptField& field : second_moments().fields({1})) {
     kept.total.push_back(at::zeros({1, field.width}, at::kDouble));

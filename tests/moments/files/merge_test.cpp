@@ -56,7 +56,7 @@ class Merge : public testing::Test {
       document.index = i;
       const Positions positions = Positions::counted(tokens_of(i));
       for (const auto& [layer, streams] : collector.streams()) {
-        if (any_at(collector.taps(layer), "lunch")) {
+        if (has_tap_at(collector.taps(layer), "lunch")) {
           collector.on_vectors(
               {layer, &document, &positions, "lunch", {{"w", vectors(i, layer, 2)}}});
         }
@@ -269,7 +269,7 @@ TEST_F(Merge, SaysWhatIsMissing) {
 
 TEST_F(Merge, DropsWhatOneOfThemLacks) {
   const MergeInput older = capture("older", {1});
-  const MadeUp made_up{{"lunch", "w"}};
+  const MadeUpAccumulator made_up{{"lunch", "w"}};
   const AddedAccumulator added(made_up);
   const MergeInput newer = capture("newer", {0}), newest = capture("newest", {2});
   EXPECT_EQ(merge({newer, newest}).accumulated.size(), 2);

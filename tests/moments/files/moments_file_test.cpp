@@ -85,10 +85,10 @@ TEST(MomentsFile, RefusesSumsThatOverflow) {
       "overflow float32";
   EXPECT_EQ(complaint([&] { write_moments(path, large); }), expected);
   EXPECT_FALSE(std::filesystem::exists(path));
-  EXPECT_EQ(complaint([&] { as_stored(large); }), expected);
+  EXPECT_EQ(complaint([&] { rounded_to_file(large); }), expected);
   blocks.fill_(3e38);  // one by one they fit, and that counts
   EXPECT_EQ(complaint([&] { write_moments(path, large); }), "");
-  EXPECT_EQ(complaint([&] { as_stored(large); }), "");
+  EXPECT_EQ(complaint([&] { rounded_to_file(large); }), "");
 }
 
 // Errors rest on blocks, values do not.

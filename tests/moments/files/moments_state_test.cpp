@@ -130,14 +130,14 @@ TEST(MomentsState, EveryDamageStartsOver) {
   const std::string whole = read_text_file(saved(folder), 1 << 20);
   const auto state = folder.path() / "damaged";
   const size_t step = whole.size() / 97;
-  for (size_t place = 8; place < whole.size(); place += step) {
+  for (size_t offset = 8; offset < whole.size(); offset += step) {
     std::string bytes = whole;
-    bytes[place] = static_cast<char>(bytes[place] ^ 0x10);
+    bytes[offset] = static_cast<char>(bytes[offset] ^ 0x10);
     write_file_atomically(state, bytes);
     MomentsCollector collector(kConfig, kHeads, {.blocks = kBlocks});
     // The header's padding holds nothing; everything else does.
-    if (whole[place] != ' ') {
-      EXPECT_EQ(restore_state(state, collector, kIdentity, documents()), 0) << place;
+    if (whole[offset] != ' ') {
+      EXPECT_EQ(restore_state(state, collector, kIdentity, documents()), 0) << offset;
     }
   }
   write_file_atomically(state, std::string_view(whole).substr(0, whole.size() / 2));

@@ -63,7 +63,7 @@ void expect_same(const SharedMoments& found, const SharedMoments& expected) {
   EXPECT_EQ(some.counts, all.counts);
   EXPECT_EQ(some.info.to_json(), all.info.to_json());
   const auto pairs = [&](size_t i, const auto& compare) {
-    const Accumulated &one = some.accumulated[i], &other = all.accumulated[i];
+    const AccumulatedFields &one = some.accumulated[i], &other = all.accumulated[i];
     for (size_t f = 0; f < other.total.size(); ++f) {
       compare(one.total[f], other.total[f]);
       compare(one.blocks[f], other.blocks[f]);
@@ -166,7 +166,7 @@ TEST(SharedMoments, APartOfABatchIsNeverSeen) {
     }
   });
   EXPECT_THROW(moments.all(), UsageError);
-  EXPECT_THROW(moments.require_whole(), UsageError);
+  EXPECT_THROW(moments.require_complete(), UsageError);
   EXPECT_THROW(moments.add(1, {}, vectors(0, 0), vectors(0, 0)), UsageError);
 }
 

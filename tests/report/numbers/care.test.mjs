@@ -21,11 +21,11 @@ const go = async (page, fragment) => {
 test("flags of heads.csv stand in the table and are found by search", async () => {
   const here = heads("many").filter((row) => row.checkpoint === "s7000");
   const { page, close } = await open(browser, report("many"), "#view=table&at=s7000&search=sign_uncertain");
-  const place = await page.$$eval(".heads-table th", (all) => all.findIndex((one) => one.dataset.column === "flag"));
+  const position = await page.$$eval(".heads-table th", (all) => all.findIndex((one) => one.dataset.column === "flag"));
   const rows = await page.$$eval(
     ".heads-table tbody tr",
     (all, at) => all.map((row) => [row.dataset.head, row.children[at].innerText.split(", ").sort().join(";")]),
-    place,
+    position,
   );
   const wanted = here.filter((row) => has(row, "sign_uncertain"));
   assert.ok(wanted.length > 2);
@@ -187,12 +187,12 @@ test("what heads to look at cost the loss stands beside them, of the smallest se
   const headings = await page.$$eval("table.top-heads thead th", (all) => all.map((one) => one.textContent));
   const at = headings.indexOf("loss");
   assert.equal(at, 4);
-  const cells = await page.$$eval("table.top-heads tbody tr", (all, place) => all.map((row) => [...row.children[place].children].map((one) => one.innerText.replace(/\s+/g, " "))), at);
+  const cells = await page.$$eval("table.top-heads tbody tr", (all, position) => all.map((row) => [...row.children[position].children].map((one) => one.innerText.replace(/\s+/g, " "))), at);
   const alone = rows.filter(({ heads }) => heads === "1");
   assert.deepEqual(cells[0], alone.map(({ set, edit }) => `+0.012 ± 0.004 ${edit} of ${set}; random sets −0.001`));
   assert.deepEqual(cells[1], rows.filter(({ heads }) => heads === "3").map(({ set, edit }) => `+0.025 ± <0.001 ${edit} of ${set} (3 heads); random sets −0.001`));
   assert.deepEqual(cells.slice(2).flat(), []);
-  const none = await page.$$eval("table.top-heads tbody tr", (all, place) => all.slice(2).map((row) => row.children[place].innerText), at);
+  const none = await page.$$eval("table.top-heads tbody tr", (all, position) => all.slice(2).map((row) => row.children[position].innerText), at);
   assert.ok(none.every((text) => text === "–"));
   await close();
   // A run without edits has no such column.

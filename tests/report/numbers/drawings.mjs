@@ -240,8 +240,8 @@ class Check {
     const pair = sums.find(([theta]) => Math.abs((2 * Math.PI) / theta - wavelength) <= 1e-6 * wavelength);
     if (!pair) return "no such rotary pair";
     const stated = (this.summary?.bands?.[label] ?? []).find(({ theta }) => theta.some((one) => Math.abs(one - pair[0]) <= 1e-6 * one));
-    const place = stated?.theta.findIndex((one) => Math.abs(one - pair[0]) <= 1e-6 * one);
-    const se = stated?.[kind]?.se[place] ?? null;
+    const position = stated?.theta.findIndex((one) => Math.abs(one - pair[0]) <= 1e-6 * one);
+    const se = stated?.[kind]?.se[position] ?? null;
     return this.numbers({ share: pair[1] / all, se: se === null ? null : se / all }, datum);
   }
 
@@ -297,10 +297,10 @@ class Check {
   curve(datum) {
     const label = this.labelOf(datum.checkpoint);
     const context = this.entry(label)?.context;
-    const places = [datum.position, Math.round(datum.position * (context ?? 1) * 2) / 2];
-    const found = places.map((x) => this.points(label, x, "plasticity").filter((text) => text)).find((one) => one.length);
+    const positions = [datum.position, Math.round(datum.position * (context ?? 1) * 2) / 2];
+    const found = positions.map((x) => this.points(label, x, "plasticity").filter((text) => text)).find((one) => one.length);
     if (!found) return "no such position";
-    const x = places.find((one) => this.points(label, one, "plasticity").some((text) => text));
+    const x = positions.find((one) => this.points(label, one, "plasticity").some((text) => text));
     return this.numbers({ plasticity: average(found.map(Number)), se: this.errorOf(label, "plasticity", x) }, datum);
   }
 

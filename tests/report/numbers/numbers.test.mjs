@@ -100,8 +100,8 @@ for (const name of RUNS)
     await look("every step");
     const { layer, q_head } = await page.evaluate(() => {
       const { heads } = JSON.parse(document.getElementById("data").textContent).table;
-      const place = heads.layer.length - 1;
-      return { layer: heads.layer[place], q_head: heads.q_head[place] };
+      const position = heads.layer.length - 1;
+      return { layer: heads.layer[position], q_head: heads.q_head[position] };
     });
     const all = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).statistics.map(({ key }) => key).join("."));
     await go(`view=explore&head=${layer}.${q_head}&columns=${all}&heads=0.0_${layer}.${q_head}`);

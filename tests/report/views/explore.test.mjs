@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { choose, launch, open, portraitSpot, readTable, report, settled, shown, withError } from "../browser.mjs";
-import { fragment, names, onlySelected, places } from "./explore_page.mjs";
+import { fragment, names, onlySelected, positions } from "./explore_page.mjs";
 
 let browser, table;
 before(async () => {
@@ -26,13 +26,13 @@ test("the slider moves the run, by mouse and by keyboard, on axes that stay", as
     page.$$eval(".portrait .tick", (all) => all.map((t) => t.textContent + t.getAttribute("x")).join());
   const axes = await ticks();
   const slider = page.getByLabel("Checkpoint", { exact: true });
-  const before = await places(page);
+  const before = await positions(page);
   await slider.focus();
   await page.keyboard.press("Home");
   await settled(page);
   assert.equal(await page.innerText(".where .now"), "s1000");
   assert.equal(await slider.getAttribute("aria-valuetext"), "s1000");
-  assert.notDeepEqual(await places(page), before);
+  assert.notDeepEqual(await positions(page), before);
   await page.keyboard.press("ArrowRight");
   await settled(page);
   assert.equal(await page.innerText(".where .now"), "s2000");
@@ -40,7 +40,7 @@ test("the slider moves the run, by mouse and by keyboard, on axes that stay", as
   await page.mouse.click(box.x + box.width - 3, box.y + box.height / 2);
   await settled(page);
   assert.equal(await page.innerText(".where .now"), "s10000");
-  assert.deepEqual(await places(page), before);
+  assert.deepEqual(await positions(page), before);
   assert.equal(await ticks(), axes);
   await fragment(page, "at", null);
   assert.deepEqual(noted.errors, []);
@@ -59,7 +59,7 @@ test("play walks through the run and stops at its end", async () => {
 
 test("points stand where qk.csv says", async () => {
   const { page, close } = await open(browser, report("demo"), "#view=explore&at=s4000");
-  const found = await places(page);
+  const found = await positions(page);
   const rows = pc0("s4000");
   assert.equal(found.length, rows.length);
   rows.forEach((row, i) => {

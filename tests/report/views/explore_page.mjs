@@ -9,4 +9,4 @@ export const fragment = async (page, key, value) => {
   await page.waitForFunction(says, [key, value], { timeout: 5000 });
   return new URLSearchParams(new URL(page.url()).hash.slice(1));
 };
-export const places = (page) => page.$$eval(".portrait .point", (points) => points.map((p) => p.getAttribute("transform")));
+export const positions = (page) => page.$$eval(".portrait .point", (points) => points.map((p) => p.getAttribute("transform")));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { choose, downloaded, launch, open, portraitSpot, readTable, report, settled } from "../browser.mjs";
-import { fragment, names, onlySelected, places } from "./explore_page.mjs";
+import { fragment, names, onlySelected, positions } from "./explore_page.mjs";
 
 let browser, table;
 before(async () => {
@@ -56,15 +56,15 @@ test("the portrait takes any two numbers, and a link keeps them", async () => {
   assert.match(await page.textContent('[data-axis="x"]'), /^explained variance of PC0/);
   assert.equal(await page.locator(".portrait .threshold, .portrait .zone").count(), 0);
   /** Whether places on the screen are a straight function of numbers: the axis is theirs. */
-  const straight = (places, numbers, way) => {
+  const straight = (positions, numbers, way) => {
     const low = numbers.indexOf(Math.min(...numbers));
     const high = numbers.indexOf(Math.max(...numbers));
-    const slope = (places[high] - places[low]) / (numbers[high] - numbers[low]);
+    const slope = (positions[high] - positions[low]) / (numbers[high] - numbers[low]);
     assert.ok(slope * way > 0);
-    numbers.forEach((n, i) => assert.ok(Math.abs(places[i] - places[low] - slope * (n - numbers[low])) < 0.05));
+    numbers.forEach((n, i) => assert.ok(Math.abs(positions[i] - positions[low] - slope * (n - numbers[low])) < 0.05));
   };
   const check = async (label) => {
-    const found = (await places(page)).map((text) => text.match(/-?[\d.]+/g).map(Number));
+    const found = (await positions(page)).map((text) => text.match(/-?[\d.]+/g).map(Number));
     const rows = pc0(label);
     straight(found.map(([x]) => x), rows.map((row) => Number(row.explained_variance)), 1);
     straight(found.map(([, y]) => y), rows.map((row) => Number(row.pc0_stability)), -1);

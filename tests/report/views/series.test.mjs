@@ -80,20 +80,20 @@ test("curves stand where curves.csv says, on axes that do not move", async () =>
 test("rotary pairs stand at their wavelengths, beside the context", async () => {
   const { page, close } = await open(browser, report("many"), "#view=explore&head=2.3&at=s1000");
   const energy = `${PAIRS} [data-profile="energy_q"]`;
-  const places = async (label) => {
+  const positions = async (label) => {
     await at(page, label);
     const rows = of(bands, label, 2, 3);
     return { rows, found: await marks(page, `${energy} .series.queries`) };
   };
   const axes = await ticks(page, PAIRS);
-  const early = await places("s1000");
+  const early = await positions("s1000");
   const length = (row) => Math.log((2 * Math.PI) / Number(row.theta));
   const x = through([length(early.rows[0]), early.found[0][0]], [length(early.rows.at(-1)), early.found.at(-1)[0]]);
   const [low, high] = ends(early.rows.map((row) => Number(row.energy_q)));
   const energy_of = (i) => [Math.log(early.rows[i].energy_q), early.found[i][1]];
   const y = through(energy_of(low), energy_of(high));
   for (const label of ["s1000", "s9000"]) {
-    const { rows, found } = await places(label); // with another theta
+    const { rows, found } = await positions(label); // with another theta
     assert.equal(found.length, 16);
     rows.forEach((row, i) => {
       assert.ok(Math.abs(found[i][0] - (x[0] + x[1] * length(row))) < 0.05, `${label} ${i}`);

@@ -90,8 +90,8 @@ test("another axis lays out the page anew and stands in the address", async () =
   await axis(page).selectOption("labels");
   await settled(page);
   assert.equal(await slider(page).inputValue(), "11");
-  const [, ...places] = await markers(page);
-  const gaps = places.slice(1).map((x, i) => x - places[i]);
+  const [, ...positions] = await markers(page);
+  const gaps = positions.slice(1).map((x, i) => x - positions[i]);
   near(Math.min(...gaps), Math.max(...gaps), 0.05);
   const spark = () => page.$eval(".tile .line", (line) => line.getAttribute("d"));
   await page.click("nav >> text=Overview");

@@ -21,16 +21,16 @@ class CaptureStoreTest : public testing::Test {
  protected:
   fs::path out() const { return folder_.path(); }
   // A capture that can be told from others by its context.
-  void write(const std::string& place, int64_t context, double seconds) const {
+  void write(const std::string& folder, int64_t context, double seconds) const {
     CaptureMoments moments = empty_moments(1);
     moments.info.context = context;
     moments.info.seconds = seconds;
-    moments.info.label = fs::path(place).filename().string();
-    fs::create_directories(out() / place);
-    write_moments(out() / place / kMomentsName, moments);
-    write_file_atomically(out() / place / kCaptureName, moments.info.to_json().dump());
+    moments.info.label = fs::path(folder).filename().string();
+    fs::create_directories(out() / folder);
+    write_moments(out() / folder / kMomentsName, moments);
+    write_file_atomically(out() / folder / kCaptureName, moments.info.to_json().dump());
   }
-  bool there(const std::string& place) const { return fs::exists(out() / place); }
+  bool there(const std::string& folder) const { return fs::exists(out() / folder); }
   // OUT/replaced/DATE/NAME, of the one day.
   fs::path replaced(const std::string& name) const {
     std::error_code ignored;
@@ -118,11 +118,11 @@ TEST_F(CaptureStoreTest, WhatDesktopsLeaveIsNobodysWork) {
   fs::create_directories(out() / "checkpoints/A/._mine");
   EXPECT_FALSE(is_capture(out() / "checkpoints/A"));
   const fs::path a = out() / "checkpoints/A";
-  EXPECT_EQ(foreign_in(a),
+  EXPECT_EQ(foreign_files_in(a),
             (std::vector{a / "._mine", a / ".notes", a / "vectors/l00h01q/mine.txt"}));
   fs::create_directories(out() / "checkpoints/B");
   write_file_atomically(out() / "checkpoints/B/weights.bin", "mine");
-  EXPECT_EQ(foreign_in(out() / "checkpoints/B"), std::vector{out() / "checkpoints/B"});
+  EXPECT_EQ(foreign_files_in(out() / "checkpoints/B"), std::vector{out() / "checkpoints/B"});
 }
 
 // By their bytes in every run, by their hash where the capture is analysed.
@@ -144,7 +144,7 @@ TEST_F(CaptureStoreTest, VectorsAreAsTheyWereWritten) {
   ASSERT_TRUE(info.vector_files);
   EXPECT_EQ(info.vector_files->bytes, 11);
   const auto usable = [&] { return CaptureStore(out()).at("A") != nullptr; };
-  const auto whole = [&] { return is_whole({folder, info}); };
+  const auto whole = [&] { return is_complete({folder, info}); };
   EXPECT_TRUE(usable() && whole());
   put("l00h01k", "kez");
   EXPECT_FALSE(usable());

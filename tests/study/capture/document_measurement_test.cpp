@@ -12,9 +12,9 @@ namespace ropewalk {
 namespace {
 
 // Fails once so many documents have passed.
-class Failing : public Observer {
+class FailingObserver : public Observer {
  public:
-  explicit Failing(int left) : left_(left) {}
+  explicit FailingObserver(int left) : left_(left) {}
   bool wants_logits() const override { return true; }
   void on_logits(const Logits&) override {
     if (--left_ == 0) throw InputError("the power is gone");
@@ -47,12 +47,12 @@ class DocumentMeasurementTest : public testing::Test {
   }
 
   // Moments and losses of a measurement, maybe with somebody else who watches.
-  struct Measured {
+  struct MeasuredStudy {
     std::vector<DocumentValues> losses;
     std::vector<at::Tensor> moments;
     CaptureInfo info;
   };
-  Measured measure(const std::filesystem::path& state = {}, Observer* other = nullptr) const {
+  MeasuredStudy measure(const std::filesystem::path& state = {}, Observer* other = nullptr) const {
     const CollectorOptions options{.blocks = 4, .context = 12, .documents = 20};
     MomentsCollector moments(model_.text.config, model_.heads, options);
     LossCollector loss(12);
@@ -63,7 +63,7 @@ class DocumentMeasurementTest : public testing::Test {
     if (other != nullptr) measurement.collect(*other);
     if (!state.empty()) measurement.resume(state, [] { return Json{{"of", "this test"}}; });
     measurement.run();
-    Measured measured;
+    MeasuredStudy measured;
     measured.losses = measurement.join(measured.info);
     for (const auto& [number, layer] : moments.layers()) {
       for (const auto& fields : layer.fields) {
@@ -86,7 +86,7 @@ void expect_same(const std::vector<at::Tensor>& some, const std::vector<at::Tens
 }
 
 TEST_F(DocumentMeasurementTest, CollectsWhatItIsTold) {
-  const Measured measured = measure();
+  const MeasuredStudy measured = measure();
   ASSERT_EQ(measured.losses.size(), 1U);
   EXPECT_EQ(measured.losses[0].name, kLossName);
   EXPECT_EQ(measured.losses[0].values.sizes(), (std::vector<int64_t>{20, loss_bins(12)}));
@@ -112,7 +112,7 @@ TEST_F(DocumentMeasurementTest, PiecesOfTextsSayWhichTheyAreOf) {
 
 TEST_F(DocumentMeasurementTest, GoesOnFromWhereItStopped) {
   const std::filesystem::path state = folder_.path() / ".state";
-  Failing failing(13);  // in the second group of eight
+  FailingObserver failing(13);  // in the second group of eight
   try {
     measure(state, &failing);
     FAIL() << "it went on";
@@ -120,9 +120,9 @@ TEST_F(DocumentMeasurementTest, GoesOnFromWhereItStopped) {
     EXPECT_STREQ(error.what(), "'tiny': the power is gone");
   }
   ASSERT_TRUE(std::filesystem::exists(state));
-  Failing later(13);  // twelve documents are left
-  const Measured resumed = measure(state, &later);
-  const Measured straight = measure();
+  FailingObserver later(13);  // twelve documents are left
+  const MeasuredStudy resumed = measure(state, &later);
+  const MeasuredStudy straight = measure();
   expect_same(resumed.moments, straight.moments);
   EXPECT_TRUE(at::equal(resumed.losses[0].values, straight.losses[0].values));
 }
@@ -130,10 +130,10 @@ TEST_F(DocumentMeasurementTest, GoesOnFromWhereItStopped) {
 TEST_F(DocumentMeasurementTest, WaitsForWhatHasNoRoomBeside) {
   int waited = 0;
   MeasurementSetting one = setting();
-  one.beside = {1000, [&] { ++waited; }};
+  one.pending = {1000, [&] { ++waited; }};
   DocumentMeasurement(one).reserve(1000);
   EXPECT_EQ(waited, 0);
-  one.beside.bytes = model_.memory / 4;
+  one.pending.bytes = model_.memory / 4;
   DocumentMeasurement(one).reserve(1000);
   EXPECT_EQ(waited, 1);
   DocumentMeasurement(setting()).reserve(1000);

@@ -60,9 +60,9 @@ inline std::string experiment_message(const std::string& text) {
 
 inline std::string changed_experiment(const std::string& from, const std::string& to) {
   std::string text = kExperimentText;
-  const size_t place = text.find(from);
-  EXPECT_NE(place, std::string::npos) << from;
-  return text.replace(place, from.size(), to);
+  const size_t index = text.find(from);
+  EXPECT_NE(index, std::string::npos) << from;
+  return text.replace(index, from.size(), to);
 }
 
 }  // namespace ropewalk

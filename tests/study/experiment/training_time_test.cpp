@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ropewalk/analysis/table/head_table.h"
+#include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/study/experiment/experiment.h"
 
 namespace ropewalk {
@@ -66,19 +66,19 @@ TEST(TrainingTime, TakesWhatIsGivenThenTheRevisionThenTheLabel) {
 }
 
 TEST(TrainingTime, FillsWhatATableDoesNotState) {
-  CheckpointAnalysis checkpoint;
+  CheckpointTable checkpoint;
   checkpoint.label = "step10-tokens41B @512";
   checkpoint.step = 12;
   fill_training_time(checkpoint);
   EXPECT_EQ(checkpoint.step, 12);
   EXPECT_EQ(checkpoint.tokens, 41'000'000'000);
-  for (bool CheckpointAnalysis::*none :
-       {&CheckpointAnalysis::random, &CheckpointAnalysis::beside}) {
-    CheckpointAnalysis other;
+  for (bool CheckpointTable::*none :
+       {&CheckpointTable::random, &CheckpointTable::independent_model}) {
+    CheckpointTable other;
     other.label = "step10";
     other.*none = true;
     fill_training_time(other);
-    EXPECT_EQ(other.step, CheckpointAnalysis::kUnknown);
+    EXPECT_EQ(other.step, CheckpointTable::kUnknown);
   }
 }
 

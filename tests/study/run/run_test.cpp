@@ -18,9 +18,9 @@ const Statistic kImpossible{.key = "impossible",
                             .title = "impossible",
                             .definition = "cannot be computed of anything",
                             .scale = ChangeScale::plain,
-                            .per = Per::head,
-                            .readings = {{.key = "impossible", .name = "impossible"}},
-                            .compute = [](const HeadCases&) -> at::Tensor {
+                            .per = Granularity::head,
+                            .views = {{.key = "impossible", .name = "impossible"}},
+                            .compute = [](const HeadReplicates&) -> at::Tensor {
                               ++asked;
                               throw InputError("tensor 'x' holds values that are not finite");
                             }};

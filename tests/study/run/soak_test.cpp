@@ -35,7 +35,7 @@ TEST(Soak, TwoHundredCapturesHoldWhatTwentyHold) {
   log::set_level(log::Level::warning);
   TinyCheckpoint tiny;
   const auto opened = tiny.open();
-  const TemporaryFolder place;
+  const TemporaryFolder folder;
   std::string corpus;
   for (const Document& document : tiny_documents({40, 41, 42, 43, 44, 45, 46, 47, 48, 49})) {
     corpus += Json{{"tokens", document.tokens}}.dump() + "\n";
@@ -45,7 +45,7 @@ TEST(Soak, TwoHundredCapturesHoldWhatTwentyHold) {
   options.model.device = "cpu";
   options.model.dtype = "float32";
   options.model.context = 40;
-  options.corpus.path = place.write("corpus.jsonl", corpus);
+  options.corpus.path = folder.write("corpus.jsonl", corpus);
   options.label = "tiny";
   options.vectors = "uniform";
   AnalyzeOptions analysis;
@@ -54,7 +54,7 @@ TEST(Soak, TwoHundredCapturesHoldWhatTwentyHold) {
   Held early;
   for (int i = 0; i < 200; ++i) {
     if (i == 20) early = Held();
-    options.out = place.path() / "out";
+    options.out = folder.path() / "out";
     // A budget so small that moments are spooled and weights streamed, every other time.
     options.model.memory = i % 2 == 0 ? int64_t{1} << 30 : int64_t{80} << 10;
     capture(options);

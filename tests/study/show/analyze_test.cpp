@@ -6,9 +6,9 @@ namespace ropewalk {
 namespace {
 
 std::vector<std::string> ordered(const std::vector<std::string>& labels, bool* moved = nullptr) {
-  std::vector<CheckpointAnalysis> checkpoints;
+  std::vector<CheckpointTable> checkpoints;
   for (const std::string& label : labels) {
-    CheckpointAnalysis checkpoint;
+    CheckpointTable checkpoint;
     checkpoint.label = label;
     checkpoint.random = label.starts_with("init");
     checkpoints.push_back(checkpoint);

@@ -24,7 +24,7 @@ std::string compare(const std::string& reference) {
 
 // The same run with numbers of whole heads: two of a, one of b.
 std::string compare_heads(const std::string& reference) {
-  HeadTable table = parse_qk_table(
+  RunTable table = parse_qk_table(
       "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.8,0.9\na,9,0,0,0.4,-0.1\nb,0,0,0,0.5,0.5\n",
       "qk.csv");
   parse_heads_table(table,

@@ -78,7 +78,7 @@ struct Captured {
     info.model = "small";
     info.corpus = "0123456789abcdef0123";
     info.config = config_of();
-    info.kept = kept_records(collector.shape());
+    info.accumulators = kept_records(collector.shape());
     write_moments(folder.path() / kMomentsName, collector, info, records);
     moments = read_moments(folder.path() / kMomentsName);
   }
@@ -118,7 +118,7 @@ bool starts(const std::string& text, const std::string& part) { return text.star
 bool ends(const std::string& text, const std::string& part) { return text.ends_with(part); }
 
 // The jackknife of means of numbers is known without replicates.
-TEST(Exported, ErrorOfAMeanIsThatOfItsBlocks) {
+TEST(ExportedModel, ErrorOfAMeanIsThatOfItsBlocks) {
   const at::Tensor blocks = at::tensor({1., 2., 4., 9.}, at::kDouble).unsqueeze(1) *
                             at::tensor({3., 4.}, at::kDouble).unsqueeze(0);  // [4, 2]
   const at::Tensor mean = blocks.mean(0);
@@ -133,7 +133,7 @@ TEST(Exported, ErrorOfAMeanIsThatOfItsBlocks) {
 
 TEST(ExportToKvpress, MeansAndCovariancesOfLateTokensBeforeRope) {
   const Captured captured(all_heads());
-  const Exported made = export_to_kvpress(captured.source());
+  const ExportedModel made = export_to_kvpress(captured.source());
   EXPECT_EQ(made.config, (Json{{"num_layers", 2},
                                {"num_heads", 4},
                                {"head_dim", kDim},
@@ -187,7 +187,7 @@ TEST(ExportToKvpress, RefusesWhatItWouldRotateOtherwise) {
   EXPECT_PRED2(contains, refused(), "no RoPE");
   captured.describe("rope", config_of()["rope"]);
   captured.describe("nope_layers", {1});
-  const Exported made = export_to_kvpress(captured.source());
+  const ExportedModel made = export_to_kvpress(captured.source());
   ASSERT_EQ(made.warnings.size(), 1);
   EXPECT_PRED2(starts, made.warnings[0], "no RoPE in layer 1,");
 }
@@ -200,7 +200,7 @@ TEST(ExportToKvpress, NeedsSumsBeforeRope) {
 
 TEST(ExportToQFilters, DirectionsPointAwayFromTheMeanAndAreAveraged) {
   const Captured captured(all_heads());
-  const Exported made = export_to_q_filters(captured.source());
+  const ExportedModel made = export_to_q_filters(captured.source());
   EXPECT_EQ(made.config, (Json{{"num_layers", 2}, {"num_kv_heads", 2}, {"kv_head_dim", kDim}}));
   ASSERT_EQ(made.tensors.size(), 1);
   EXPECT_EQ(made.tensors[0].name, "q_filters");
@@ -233,7 +233,7 @@ TEST(ExportToQFilters, DirectionsPointAwayFromTheMeanAndAreAveraged) {
 TEST(ExportToQFilters, WeakSignsAreFlagged) {
   Captured captured(all_heads());
   captured.moments.streams(StreamKind::query).total.mean[5].zero_();  // layer 1, head 1
-  const Exported made = export_to_q_filters(captured.source());
+  const ExportedModel made = export_to_q_filters(captured.source());
   EXPECT_EQ(made.facts["weak_signs"], (Json{{1, 1}}));
   EXPECT_EQ(made.facts["sign_strength"][1][1], 0);
   EXPECT_GT(made.facts["sign_strength"][1][0].get<double>(), kWeakSign);

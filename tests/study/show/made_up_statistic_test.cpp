@@ -12,7 +12,7 @@
 #include "ropewalk/study/show/figures.h"
 #include "ropewalk/study/show/report_table.h"
 #include "ropewalk/study/show/tables.h"
-#include "tests/analysis/cases/stream_input.h"
+#include "tests/analysis/replicates/stream_input.h"
 
 namespace ropewalk {
 namespace {
@@ -23,28 +23,28 @@ const Statistic kMadeUp{
     .title = "made up",
     .definition = "mean squared length of queries about their mean",
     .scale = ChangeScale::size,
-    .per = Per::head,
+    .per = Granularity::head,
     .low = 0,
     .list_changes = true,
-    .readings = {{.key = "made_up",
-                  .name = "made up",
-                  .high = 20,
-                  .mean = "mean_made_up",
-                  .spread = "sd_made_up",
-                  .depth = "depth_made_up",
-                  .mean_name = "mean made up",
-                  .hint = "of queries",
-                  .depth_title = "Made up by depth",
-                  .line = {"made up", "circle"}}},
+    .views = {{.key = "made_up",
+               .name = "made up",
+               .high = 20,
+               .mean = "mean_made_up",
+               .spread = "sd_made_up",
+               .depth = "depth_made_up",
+               .mean_name = "mean made up",
+               .hint = "of queries",
+               .depth_title = "Made up by depth",
+               .line = {"made up", "circle"}}},
     .figure = {"made_up_figure", "Made up over training", "squared length", "Mean"},
-    .compute = [](const HeadCases& head) {
+    .compute = [](const HeadReplicates& head) {
       const at::Tensor sums = head.queries.products.diagonal(0, 1, 2).sum(1);
       return (sums / head.queries.tokens).unsqueeze(1);
     }};
 
-CheckpointAnalysis checkpoint(const std::string& label, double scale) {
+CheckpointTable checkpoint(const std::string& label, double scale) {
   at::manual_seed(3);
-  CheckpointAnalysis made;
+  CheckpointTable made;
   made.label = label;
   made.blocks = 9;
   made.last_layer = 3;
@@ -56,7 +56,7 @@ CheckpointAnalysis checkpoint(const std::string& label, double scale) {
       k.push_back(at::randn({20, 4}, at::kDouble));
     }
     add_head(made, {layer, 0, 0, true},
-             make_cases(leave_one_out(stream_input(q)), leave_one_out(stream_input(k)), 2),
+             make_replicates(leave_one_out(stream_input(q)), leave_one_out(stream_input(k)), 2),
              std::vector<double>(9, 40));
   }
   return made;
@@ -65,7 +65,7 @@ CheckpointAnalysis checkpoint(const std::string& label, double scale) {
 class MadeUpStatistic : public testing::Test {
  protected:
   const AddedStatistic added_{kMadeUp};
-  std::vector<CheckpointAnalysis> checkpoints_{checkpoint("a", 1), checkpoint("b", 2)};
+  std::vector<CheckpointTable> checkpoints_{checkpoint("a", 1), checkpoint("b", 2)};
   const StudyTables tables_ = make_tables(checkpoints_, "");
 };
 
@@ -75,7 +75,7 @@ TEST_F(MadeUpStatistic, IsInTheTableAndReadBack) {
   const std::string text = format_qk_table(checkpoints_);
   EXPECT_NE(text.substr(0, text.find('\n')).find(",pc0_stability,made_up,made_up_se,n_q,"),
             std::string::npos);
-  const HeadTable read = parse_qk_table(text, "qk.csv");
+  const RunTable read = parse_qk_table(text, "qk.csv");
   const HeadColumn& column = read.checkpoints[1].column("made_up");
   for (size_t row = 0; row < read.checkpoints[1].rows(); ++row) {
     EXPECT_NEAR(column.value[row], checkpoints_[1].column("made_up").value[row], 1e-6);
@@ -105,7 +105,7 @@ TEST_F(MadeUpStatistic, IsDrawn) {
     if (figure.name == "made_up_figure") {
       const Json& rows = figure.spec["datasets"]["means"];
       ASSERT_EQ(rows.size(), 2u);
-      EXPECT_EQ(rows[1]["mean"], tables_.numbers().checkpoints[1].readings.back().over_heads.mean);
+      EXPECT_EQ(rows[1]["mean"], tables_.numbers().checkpoints[1].views.back().over_heads.mean);
       EXPECT_EQ(rows[1]["se"], tables_.summary["mean_made_up"]["b"]["se"]);
     }
     if (figure.name == "depth_made_up") {
@@ -140,7 +140,7 @@ TEST_F(MadeUpStatistic, IsComparedAndDocumented) {
 
 TEST(AddedStatistics, AWrongRowCountSaysFoundAndExpected) {
   Statistic wrong = kMadeUp;
-  wrong.compute = [](const HeadCases& head) { return kMadeUp.compute(head).slice(0, 0, 3); };
+  wrong.compute = [](const HeadReplicates& head) { return kMadeUp.compute(head).slice(0, 0, 3); };
   const AddedStatistic added(wrong);
   try {
     checkpoint("a", 1);

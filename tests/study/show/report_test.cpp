@@ -40,20 +40,20 @@ std::string decode(const std::string& text) {
   return bytes;
 }
 
-struct Unpacked {
+struct UnpackedNumber {
   int32_t digits;
-  int places;
+  int decimals;
 };
 
-std::vector<Unpacked> unpack(const Json& packed, size_t count) {
-  const std::string digits = decode(packed["digits"]), places = decode(packed["places"]);
-  std::vector<Unpacked> numbers;
+std::vector<UnpackedNumber> unpack(const Json& packed, size_t count) {
+  const std::string digits = decode(packed["digits"]), decimals = decode(packed["places"]);
+  std::vector<UnpackedNumber> numbers;
   for (size_t i = 0; i < count; ++i) {
     uint32_t bits = 0;
     for (size_t j = 0; j < 4; ++j) {
       bits |= static_cast<uint32_t>(static_cast<unsigned char>(digits[4 * i + j])) << (8 * j);
     }
-    numbers.push_back({static_cast<int32_t>(bits), static_cast<signed char>(places[i])});
+    numbers.push_back({static_cast<int32_t>(bits), static_cast<signed char>(decimals[i])});
   }
   return numbers;
 }
@@ -62,18 +62,18 @@ TEST(Report, PacksNineSignificantDigits) {
   const auto numbers =
       unpack(pack_numbers({0.123456789, -1, 0, 1.5e-7, 123456789012.0, kMissing, 1e-300, -0.7}), 8);
   EXPECT_EQ(numbers[0].digits, 123456789);
-  EXPECT_EQ(numbers[0].places, 9);
+  EXPECT_EQ(numbers[0].decimals, 9);
   EXPECT_EQ(numbers[1].digits, -100000000);
-  EXPECT_EQ(numbers[1].places, 8);
+  EXPECT_EQ(numbers[1].decimals, 8);
   EXPECT_EQ(numbers[2].digits, 0);
   EXPECT_EQ(numbers[3].digits, 150000000);
-  EXPECT_EQ(numbers[3].places, 15);
+  EXPECT_EQ(numbers[3].decimals, 15);
   EXPECT_EQ(numbers[4].digits, 123456789);
-  EXPECT_EQ(numbers[4].places, -3);
+  EXPECT_EQ(numbers[4].decimals, -3);
   EXPECT_EQ(numbers[5].digits, kMissingDigits);
   EXPECT_EQ(numbers[6].digits, 0);
   EXPECT_EQ(numbers[7].digits, -700000000);
-  EXPECT_EQ(numbers[7].places, 9);
+  EXPECT_EQ(numbers[7].decimals, 9);
 }
 
 TEST(Report, PacksNumbersOfHeadsAsFloats) {
@@ -105,7 +105,7 @@ TEST(Report, PacksNumbersOfHeadsAsFloats) {
 }
 
 TEST(Report, NumbersOfHeadsAreOnThePageInTheirGroups) {
-  HeadTable table =
+  RunTable table =
       parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.5,0.25\n", "qk.csv");
   const Json without = report_table(table);
   EXPECT_FALSE(without["head_columns"].contains("pc0_offset"));
@@ -123,8 +123,8 @@ TEST(Report, NumbersOfHeadsAreOnThePageInTheirGroups) {
 }
 
 // Two checkpoints of three heads; the first two share their key head.
-HeadTable table_with_series() {
-  HeadTable table = parse_qk_table(
+RunTable table_with_series() {
+  RunTable table = parse_qk_table(
       "checkpoint,layer,q_head,kv_head,rope,pc,r_q,r_k\na,0,0,0,1,0,0.5,0.25\n"
       "a,0,1,0,1,0,0.5,0.25\na,1,0,0,1,0,0.5,0.25\nb,0,1,0,1,0,0.5,0.25\n",
       "qk.csv");
@@ -201,7 +201,7 @@ TEST(Report, TableIsACubeWithHoles) {
 }
 
 TEST(Report, HasTheFlagsOfHeadsAndWhatTheyMean) {
-  HeadTable heads = parse_qk_table(
+  RunTable heads = parse_qk_table(
       "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.5,0.5\na,0,0,1,0.5,0.5\na,1,0,0,0.5,0.5\n"
       "b,0,0,0,0.5,0.5\nb,1,0,0,0.5,0.5\n",
       "qk.csv");

@@ -1,0 +1,176 @@
+// Turning of a mean with position, and scaling of queries, against loops over tokens.
+#include "ropewalk/analysis/replicates/turning.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+
+#include "ropewalk/analysis/replicates/document_lengths.h"
+#include "ropewalk/analysis/replicates/rope_source.h"
+#include "ropewalk/moments/accumulators/pre_rope.h"
+#include "ropewalk/moments/files/capture_moments.h"
+
+namespace ropewalk {
+namespace {
+
+const ModelConfig::QueryScaling kScaling{0.3, 16};
+const std::vector<std::vector<int64_t>> kBlocks{{5, 700}, {33, 33}, {}, {64}};
+
+DocumentLengths lengths() {
+  DocumentLengths found;
+  for (const auto& block : kBlocks) {
+    found.of_block.emplace_back();
+    for (const int64_t length : block) {
+      ++found.all[length];
+      ++found.of_block.back()[length];
+    }
+  }
+  return found;
+}
+
+// The mean of (t - mean t) s(t) e^(i theta t) without a block.
+std::complex<double> slow(double theta, bool scaled, size_t without) {
+  double n = 0, sum = 0;
+  for (size_t b = 0; b < kBlocks.size(); ++b) {
+    for (const int64_t length : b == without ? std::vector<int64_t>{} : kBlocks[b]) {
+      for (int64_t t = 0; t < length; ++t) sum += static_cast<double>(t);
+      n += static_cast<double>(length);
+    }
+  }
+  std::complex<double> found;
+  for (size_t b = 0; b < kBlocks.size(); ++b) {
+    for (const int64_t length : b == without ? std::vector<int64_t>{} : kBlocks[b]) {
+      for (int64_t t = 0; t < length; ++t) {
+        const double scale =
+            scaled ? 1 + 0.3 * std::log(1 + std::floor(static_cast<double>(t) / 16)) : 1;
+        found += (static_cast<double>(t) - sum / n) * scale / n *
+                 std::polar(1.0, theta * static_cast<double>(t));
+      }
+    }
+  }
+  return found;
+}
+
+TEST(MeanTurn, IsThatOfAllTokens) {
+  const std::vector<double> angles{1, 0.3, 1e-3, 2e-6, 0};
+  const at::Tensor theta = at::tensor(angles, at::kDouble);
+  const std::vector<int64_t> blocks{0, 1, 3};
+  for (const bool scaled : {false, true}) {
+    const RopeLayer::TurnCovariance turn =
+        mean_turn(theta, lengths(), blocks, scaled ? &kScaling : nullptr);
+    ASSERT_EQ(turn.real.sizes(), (std::vector<int64_t>{4, 6}));
+    for (size_t row = 0; row < 4; ++row) {
+      for (size_t f = 0; f < 6; ++f) {
+        const double angle = f < 5 ? angles[f] : 0;
+        const auto expected =
+            slow(angle, scaled, row == 0 ? 99 : static_cast<size_t>(blocks[row - 1]));
+        const auto i = static_cast<int64_t>(row), j = static_cast<int64_t>(f);
+        const double size = 1e-9 * (std::abs(expected) + 1e-3);
+        EXPECT_NEAR(turn.real[i][j].item<double>(), expected.real(), size) << row << " " << f;
+        EXPECT_NEAR(turn.imaginary[i][j].item<double>(), expected.imag(), size) << row << " " << f;
+        if (angle == 0 && !scaled) {
+          EXPECT_EQ(turn.real[i][j].item<double>(), 0) << "exactly: nothing turns";
+        }
+      }
+    }
+  }
+  // Which documents a block holds may not be known.
+  DocumentLengths all = lengths();
+  all.of_block.clear();
+  const RopeLayer::TurnCovariance turn = mean_turn(theta, all, blocks, nullptr);
+  EXPECT_NEAR(turn.real[0][0].item<double>(), slow(1, false, 99).real(), 1e-9);
+  EXPECT_TRUE(std::isnan(turn.real[1][0].item<double>()));
+}
+
+TEST(ScalingByDistance, IsTheMeanOverPairs) {
+  const std::vector<double> found = scaling_by_distance(lengths().all, 710, kScaling);
+  for (const int64_t distance : {0, 1, 28, 29, 60, 500, 695, 696, 709}) {
+    double sum = 0, pairs = 0;
+    for (const auto& block : kBlocks) {
+      for (const int64_t length : block) {
+        for (int64_t t = kFirstTokens + distance; t < length; ++t) {
+          sum += query_scale(kScaling, t);
+          pairs += 1;
+        }
+      }
+    }
+    EXPECT_NEAR(found[static_cast<size_t>(distance)], pairs > 0 ? sum / pairs : 1, 1e-9)
+        << distance;
+  }
+}
+
+TEST(Distances, OfScaledQueriesAndOfFewTokens) {
+  RopeLayer layer;
+  layer.theta = at::tensor({1.0, 0.01}, at::kDouble);
+  layer.context = 100;
+  std::vector<double> scaling(100);
+  for (size_t i = 0; i < 100; ++i) scaling[i] = 1 + 0.01 * static_cast<double>(i);
+  set_distances(layer, scaling);
+  EXPECT_EQ(layer.lags.back(), 64);
+  std::complex<double> near, far;
+  double plain = 0;
+  for (size_t i = 0; i < 96; ++i) {
+    const auto turned = scaling[i] * std::polar(1.0, 0.01 * static_cast<double>(i));
+    if (i <= 16) near += turned / 17.0;
+    if (i >= 25) far += turned / 71.0;
+    plain += (i <= 16 ? scaling[i] / 17 : 0) - (i >= 25 ? scaling[i] / 71 : 0);
+  }
+  EXPECT_NEAR(layer.near_cosines[1].item<double>(), (near - far).real(), 1e-12);
+  EXPECT_NEAR(layer.near_sines[1].item<double>(), (near - far).imag(), 1e-12);
+  EXPECT_NEAR(layer.near_scaling, plain, 1e-12);
+  EXPECT_NEAR(layer.cosines[0][11].item<double>(), 1.48 * std::cos(48.0), 1e-12);
+  EXPECT_EQ(layer.lags[11], 48);
+
+  layer = {};
+  layer.theta = at::tensor({1.0}, at::kDouble);
+  layer.context = 5;  // one distance, and none that is far
+  set_distances(layer);
+  EXPECT_EQ(layer.lags, std::vector<int64_t>{0});
+  EXPECT_TRUE(std::isnan(layer.near_cosines[0].item<double>()));
+  layer.context = 4;
+  layer.lags.clear();
+  set_distances(layer);
+  EXPECT_TRUE(layer.lags.empty());
+}
+
+CaptureMoments counted(const std::vector<int64_t>& lengths, int64_t blocks, bool known) {
+  CaptureMoments moments;
+  moments.counts = BlockCounts(blocks);
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const auto index = static_cast<int64_t>(i);
+    moments.counts.add_document(index % blocks, lengths[i]);
+    moments.documents.push_back({index, 1, 1, known ? lengths[i] : 0});
+  }
+  return moments;
+}
+
+TEST(DocumentLengths, AreStatedOrToldByTheCounts) {
+  const auto stated = document_lengths(counted({9, 4, 7, 9}, 3, true));
+  ASSERT_TRUE(stated);
+  EXPECT_EQ(stated->all, (LengthCounts{{4, 1}, {7, 1}, {9, 2}}));
+  EXPECT_EQ(stated->of_block[0], (LengthCounts{{9, 2}}));
+  const auto told = document_lengths(counted({9, 9, 9, 9}, 3, false));
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->all, (LengthCounts{{9, 4}}));
+  EXPECT_EQ(told->of_block[0], (LengthCounts{{9, 2}}));
+  EXPECT_FALSE(document_lengths(counted({9, 4, 7, 9}, 3, false)));
+  // The same mean length, and other lengths: positions tell.
+  EXPECT_FALSE(document_lengths(counted({8, 10, 9, 10, 8, 9}, 2, false)));
+  // Pieces of texts are dealt otherwise: all are known, blocks are not.
+  CaptureMoments pieces = counted({9, 4, 7, 9}, 3, true);
+  std::swap(pieces.documents[0].tokens, pieces.documents[1].tokens);
+  const auto dealt = document_lengths(pieces);
+  ASSERT_TRUE(dealt);
+  EXPECT_EQ(dealt->all, stated->all);
+  EXPECT_TRUE(dealt->of_block.empty());
+  // What cannot be is not believed.
+  CaptureMoments wrong = counted({9, 4, 7, 9}, 3, true);
+  wrong.documents[0].tokens = 10;
+  EXPECT_FALSE(document_lengths(wrong));
+  wrong.documents[0].tokens = int64_t{1} << 50;
+  EXPECT_FALSE(document_lengths(wrong));
+}
+
+}  // namespace
+}  // namespace ropewalk
