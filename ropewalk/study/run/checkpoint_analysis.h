@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -21,7 +22,7 @@ class DamagedCapture : public std::runtime_error {
 // A whole capture that cannot be analysed.
 class AnalysisFailure : public InputError {
  public:
-  AnalysisFailure(std::string label, const InputError& why, const fs::path& folder)
+  AnalysisFailure(std::string label, const InputError& why, const std::filesystem::path& folder)
       : InputError("'{}' cannot be analysed: {}; {} is left as it is", label, why.what(),
                    folder.string()),
         label_(std::move(label)) {}
