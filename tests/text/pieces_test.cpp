@@ -78,10 +78,10 @@ TEST(Chunks, SayWhichBlocksTheyAreIn) {
     return select_from({entry_of(0, first), entry_of(50, second)}, chunks_of(2, 2));
   };
   const auto one = of(4, 2), same = of(4, 2), moved = of(2, 4);
-  EXPECT_EQ(one.pieces, same.pieces);
+  EXPECT_EQ(one.chunk_blocks_digest, same.chunk_blocks_digest);
   EXPECT_EQ(one.texts, moved.texts);
-  EXPECT_NE(one.pieces, moved.pieces);
-  EXPECT_EQ(select_from({entry_of(0, 4)}, document_options(2)).pieces, "");
+  EXPECT_NE(one.chunk_blocks_digest, moved.chunk_blocks_digest);
+  EXPECT_EQ(select_from({entry_of(0, 4)}, document_options(2)).chunk_blocks_digest, "");
 }
 
 TEST(Chunks, OfOnePieceEachAreTheDocumentsThemselves) {

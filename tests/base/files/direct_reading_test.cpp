@@ -129,7 +129,6 @@ TEST_F(DirectReadingTest, OfAnotherFileOfThatNameReadsNothing) {
 }
 
 TEST_F(DirectReadingTest, OfAnEmptyFileThereIsNothingToRead) {
-  const TemporaryFolder folder;
   MappedFile file(folder.write("a", ""));
   file.read_directly();
   EXPECT_EQ(file.direct(), nullptr);
