@@ -45,11 +45,12 @@ std::vector<DistanceLine> lines_of(const CheckpointTable& checkpoint, const Quer
   if (!found) return lines;
   for (const DistanceCurve& curve : kDistanceCurves) {
     const size_t index = series_index(curve.key);
-    const auto x = series_points(checkpoint, index, found->number);
-    if (x.empty()) continue;
+    const SeriesGrid& points = series_points(checkpoint, index, found->number);
+    if (points.x.empty()) continue;
     const HeadSeries& numbers = checkpoint.series[index];
-    lines.push_back({&curve, name, color.empty() ? std::string(curve.color) : color, x,
-                     numbers.values(found->number), numbers.errors(found->number)});
+    lines.push_back({&curve, name, color.empty() ? std::string(curve.color) : color, points.drawn(),
+                     numbers.values(found->number), numbers.errors(found->number), points.x,
+                     points.end});
   }
   return lines;
 }
@@ -111,7 +112,7 @@ Json head_distance_figure(const RunTable& table, const RunNumbers& run,
     }
   }
   Json datasets = Json::object(), views = Json::array();
-  bool errors = false;
+  DistanceSpan all;
   const size_t columns = std::min(kColumns, heads.size());
   for (size_t i = 0; i < heads.size(); ++i) {
     std::vector<DistanceLine> lines;
@@ -125,14 +126,15 @@ Json head_distance_figure(const RunTable& table, const RunNumbers& run,
     }
     DistanceSpan span;  // heads differ by more than any of them changes
     datasets[fmt::format("curves {}", i)] = distance_rows(lines, span);
-    errors = errors || span.errors;
+    all.errors = all.errors || span.errors;
+    all.windows = all.windows || span.windows;
     const std::string name = fmt::format("layer {}, head {}", heads[i].layer, heads[i].q_head);
     views.push_back(distance_panel({i, name, about(drawn, heads[i]), kPanelWidth, kPanelHeight,
                                     i + columns >= heads.size(), true, i % columns == 0},
                                    span, colors));
   }
   Json spec = theme::begin_figure(options.title, "Logits by distance of single heads",
-                                  colors_text(chosen, run.models) + distance_words(errors), width);
+                                  colors_text(chosen, run.models) + distance_words(all), width);
   add_panels(spec, std::move(datasets), std::move(views), kColumns, kGap);
   return spec;
 }

@@ -43,10 +43,10 @@ void round_all(std::vector<double>& values) {
 
 // Points that only differ in digits which no table has are the same ones.
 void round_grids(CheckpointTable& checkpoint) {
-  const std::vector<std::vector<double>> exact = std::exchange(checkpoint.grids, {});
+  const std::vector<SeriesGrid> exact = std::exchange(checkpoint.grids, {});
   std::vector<size_t> indexes;
-  for (std::vector<double> points : exact) {
-    round_all(points);
+  for (SeriesGrid points : exact) {
+    for (auto* numbers : {&points.x, &points.end, &points.mean}) round_all(*numbers);
     indexes.push_back(find_grid(checkpoint, points));
   }
   for (HeadSeries& one : checkpoint.series) {

@@ -186,10 +186,14 @@ struct SumsPass {
 };
 void run(const SumsPass& pass, Stream stream);
 
-// For every chosen query head, the sums of the dot products q_t · k_(t - lag), of their squares,
-// and their number, in float64, added to what is there.
-inline constexpr int kMostLags = 48;
+// Sums over the queries of every chosen head, float64: of the dot products q_t · k_(t - shift) and,
+// of bounds, of q_t · (k_0 + … + k_(t - shift)). A window adds a sum less another to what is there.
+// Sums of keys begin anew with every run of tokens, in float32.
+inline constexpr int kMostLagShifts = 48;
+inline constexpr int kMostLagWindows = 48;
+inline constexpr int kMostLagOffsets = 16;
 inline constexpr int64_t kMostLagDimensions = 512;
+inline constexpr int64_t kLagRun = 64;  // tokens
 struct LagsPass {
   Number type = Number::float32;
   StridedHeads queries;  // the chosen heads, sorted
@@ -197,15 +201,46 @@ struct LagsPass {
   int64_t group = 1;     // query heads per KV head
   int64_t tokens = 0;
   int64_t d = 0;
-  int lag_count = 0;
-  int32_t lags[kMostLags] = {};  // each below `tokens`
-  int64_t tile = 0;              // tokens of a part
-  double* parts = nullptr;       // [tiles, query heads, lags, 2]: scratch
-  double* sum = nullptr;         // [lags]
-  double* squares = nullptr;     // [lags]
-  double* count = nullptr;       // [lags]
-  int64_t stride = 0;            // numbers from query head to query head, in all three
-  constexpr int64_t tiles() const { return (tokens + tile - 1) / tile; }
+  int shifts = 0;
+  int singles = 0;                     // the first so many are of single keys; then come bounds
+  int32_t shift[kMostLagShifts] = {};  // below `tokens`
+  int32_t index[kMostLagShifts] = {};  // of a bound: of its offset
+  int offsets = 0;
+  int32_t offset[kMostLagOffsets] = {};  // where keys before a run end, in a run of theirs
+  int windows = 0;
+  int32_t first[kMostLagWindows] = {};  // shifts; -1: there is no pair so far apart
+  int32_t last[kMostLagWindows] = {};
+  double pairs[kMostLagWindows] = {};  // are added to `count`
+  double* before = nullptr;            // [keys, runs, d]: room for sums of keys before each run
+  float* within = nullptr;  // [keys, runs, offsets, d]: room for those up to each offset of a run
+  double* parts = nullptr;  // [runs * slices, queries, shifts]: room
+  double* sum = nullptr;    // [windows]
+  double* count = nullptr;  // [windows]
+  int64_t stride = 0;       // numbers from query head to query head, of both
+
+  constexpr int64_t runs() const { return (tokens + kLagRun - 1) / kLagRun; }
+  // A warp takes so many dimensions at once.
+  constexpr int64_t width() const { return d <= 64 ? 64 : 128; }
+  constexpr int64_t slices() const { return (d + width() - 1) / width(); }
+  // Singles come before bounds. Throws nothing: the caller counts.
+  void add_shift(int64_t tokens_before, bool bound) {
+    shift[shifts] = static_cast<int32_t>(tokens_before);
+    if (bound) {
+      const auto at = static_cast<int32_t>((kLagRun - tokens_before % kLagRun) % kLagRun);
+      int found = 0;
+      while (found < offsets && offset[found] != at) ++found;
+      if (found == offsets) offset[offsets++] = at;
+      index[shifts] = found;
+    } else {
+      ++singles;
+    }
+    ++shifts;
+  }
+  void add_window(int64_t first_shift, int64_t last_shift, double pairs_there) {
+    first[windows] = static_cast<int32_t>(first_shift);
+    last[windows] = static_cast<int32_t>(last_shift);
+    pairs[windows++] = pairs_there;
+  }
 };
 void run(const LagsPass& pass, Stream stream);
 }  // namespace cuda

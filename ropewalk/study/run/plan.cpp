@@ -268,6 +268,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     check_asked_heads(experiment, model);
     if (model.checkpoint) model.weights();  // every tensor is there and has its shape
     planned.text = find_or_add_text(experiment, phase, model, plan);
+    plan.span = plan.span > 0 ? std::min(plan.span, model.context) : model.context;
     plan.checkpoints.push_back(std::move(planned));
   };
   for (const Phase& phase : experiment.phases) {

@@ -52,7 +52,7 @@ export class Files {
         else if (file === "bands.csv") rows.set(`${head}/${row.pair}`, row);
         else if (file === "curves.csv") {
           const point = `${head}/${Number(row.x)}`;
-          const found = pairs.get(point) ?? { x: row.x };
+          const found = pairs.get(point) ?? { x: row.x, x_end: row.x_end };
           pairs.set(point, found);
           found[row.curve] = row.value;
           found[`${row.curve}_se`] = row.value_se;

@@ -1,0 +1,59 @@
+#include "ropewalk/analysis/run/single_distances.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ropewalk/analysis/replicates/distance_curves.h"
+#include "ropewalk/analysis/statistics/series.h"
+#include "ropewalk/analysis/statistics/statistic.h"
+
+namespace ropewalk {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+bool has_single(const CheckpointTable& checkpoint) {
+  return std::any_of(
+      checkpoint.head_flag.begin(), checkpoint.head_flag.end(),
+      [](const std::string& flag) { return flag.find(kSingleDistances) != flag.npos; });
+}
+
+bool has_logits(const CheckpointTable& checkpoint) {
+  const size_t index = series_index("dist_actual");
+  return index < checkpoint.series.size() && !checkpoint.series[index].value.empty();
+}
+
+void empty(CheckpointTable& checkpoint) {
+  for (const char* key : {"dist_r", "dist_content"}) {
+    HeadColumn& column = checkpoint.columns.at(statistic_index(key));
+    for (auto* numbers : {&column.value, &column.se, &column.replicates}) {
+      std::fill(numbers->begin(), numbers->end(), kNone);
+    }
+  }
+  for (const char* key : {"dist_pred", "dist_actual"}) {
+    const size_t index = series_index(key);
+    if (index >= checkpoint.series.size()) continue;
+    HeadSeries& series = checkpoint.series[index];
+    const size_t heads = series.heads();
+    series = {};
+    series.grid.assign(heads, HeadSeries::kNoGrid);
+    series.begin.assign(heads + 1, 0);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> leave_out_single_distances(std::vector<CheckpointTable>& checkpoints) {
+  const bool windows =
+      std::any_of(checkpoints.begin(), checkpoints.end(),
+                  [](const CheckpointTable& one) { return has_logits(one) && !has_single(one); });
+  std::vector<std::string> emptied;
+  for (CheckpointTable& checkpoint : checkpoints) {
+    if (!windows || !has_single(checkpoint)) continue;
+    empty(checkpoint);
+    emptied.push_back(checkpoint.label);
+  }
+  return emptied;
+}
+
+}  // namespace ropewalk
