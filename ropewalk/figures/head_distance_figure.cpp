@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ropewalk/analysis/replicates/distance_curves.h"
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/figures/parts/distance_panel.h"
 #include "ropewalk/figures/parts/run_notes.h"
@@ -55,17 +56,24 @@ std::vector<DistanceLine> lines_of(const CheckpointTable& checkpoint, const Quer
   return lines;
 }
 
+// Whether nothing in the head's logits depends on distance; of tables without flags, nobody knows.
+bool same_at_every_distance(const CheckpointTable& checkpoint, size_t row) {
+  return row < checkpoint.head_flag.size() && holds_flag(checkpoint.head_flag[row], kNoDistance);
+}
+
 // What the table says of the head beside its number: nothing where models differ in it.
 std::string about(const std::vector<const CheckpointTable*>& drawn, const QueryHead& head) {
   std::optional<int64_t> rope;
+  bool constant = true;  // a bias of distance needs no RoPE
   for (const CheckpointTable* checkpoint : drawn) {
     const std::optional<HeadIndex> found = find_head(*checkpoint, head);
     if (!found) continue;
     const int64_t here = checkpoint->rope[found->row];
     if (rope.value_or(here) != here) return "";
     rope = here;
+    constant = constant && same_at_every_distance(*checkpoint, found->row);
   }
-  if (rope == 0) return "no RoPE: predicted the same at every distance";
+  if (rope == 0) return constant ? "no RoPE: predicted the same at every distance" : "no RoPE";
   return rope == 1 ? "RoPE" : "";
 }
 

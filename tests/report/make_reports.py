@@ -129,11 +129,13 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
 SIZES = {"bias_strength": 1e-3, "alpha_k": 3e-4, "rank90_q": 40, "logit_const": -20}
 
 
-def made_up_flags(count: int, rng) -> list[str]:
-    """Of heads, with one that no page knows."""
+def made_up_flags(rope: np.ndarray, rng) -> list[str]:
+    """Of heads, with one that no page knows; those without RoPE prefer no distance."""
+    count = len(rope)
     names = {"axis_changed": 0.1, "sign_uncertain": 0.07, "near_tie": 0.1, "near_tie_b": 0.2, "of_another_version": 0.03}
     drawn = {name: rng.random(count) < part for name, part in names.items()}
-    return [";".join(name for name in names if drawn[name][i]) for i in range(count)]
+    drawn["no_distance"] = rope == 0
+    return [";".join(name for name in drawn if drawn[name][i]) for i in range(count)]
 
 
 def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
@@ -158,7 +160,7 @@ def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
         if statistic["error"]:
             errors = np.where(np.isnan(values), np.nan, abs(size) * rng.gamma(3, 0.01, count)).astype("<f4")
             out[statistic["error"]] = (errors.view("<u4") & 0xFFFF0000).view("<f4")  # what a page keeps of it
-    out["flag"] = made_up_flags(count, rng)
+    out["flag"] = made_up_flags(np.tile(np.array(heads["rope"], dtype=float), len(labels)), rng)
     table = pandas.DataFrame(out)
     table.to_csv(folder / "heads.csv", index=False)
     stated = json.loads((folder / "summary.json").read_text())

@@ -20,8 +20,8 @@ Json describe(const SeriesMean& mean) {
   return {{"value", list_of(mean.value)}, {"se", list_of(mean.se)}, {"heads", mean.heads}};
 }
 
-// Heads with other points, as in layers whose attention slides, have a mean of their own. Returns the
-// mean over the most heads; null: there is none.
+// Heads with other points, as in layers whose attention slides, have a mean of their own. Returns
+// the mean over the most heads; null: there is none.
 const SeriesMean* widest_mean(const std::vector<SeriesMean>& means, int64_t rope) {
   const auto heads = [](const SeriesMean& mean) {
     return mean.heads.empty() ? 0 : *std::max_element(mean.heads.begin(), mean.heads.end());

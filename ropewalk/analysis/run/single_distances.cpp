@@ -13,9 +13,8 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 bool has_single(const CheckpointTable& checkpoint) {
-  return std::any_of(
-      checkpoint.head_flag.begin(), checkpoint.head_flag.end(),
-      [](const std::string& flag) { return flag.find(kSingleDistances) != flag.npos; });
+  return std::any_of(checkpoint.head_flag.begin(), checkpoint.head_flag.end(),
+                     [](const std::string& flag) { return holds_flag(flag, kSingleDistances); });
 }
 
 bool has_logits(const CheckpointTable& checkpoint) {

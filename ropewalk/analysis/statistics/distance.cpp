@@ -126,7 +126,7 @@ std::vector<HeadFlag> flags() {
   return {
       {"no_lags", "The capture holds no logits by distance: numbers that need them are empty.",
        [](const HeadReplicates& head) { return !head.rope || !head.rope->lags; }},
-      {"no_distance",
+      {kNoDistance,
        "Without RoPE or a bias of distance, the mean query and key have the same logit at every "
        "distance: numbers of which distance the head prefers are empty.",
        prefers_no_distance},

@@ -75,6 +75,15 @@ void add_flag(std::string& flags, std::string_view name) {
   flags += name;
 }
 
+bool holds_flag(std::string_view flags, std::string_view wanted) {
+  while (true) {
+    const size_t end = flags.find(';');
+    if (flags.substr(0, end) == wanted) return true;
+    if (end == std::string_view::npos) return false;
+    flags.remove_prefix(end + 1);
+  }
+}
+
 void append_heads(CheckpointTable& checkpoint, const CheckpointTable& part) {
   for (const auto member :
        {&CheckpointTable::layer, &CheckpointTable::q_head, &CheckpointTable::pc,

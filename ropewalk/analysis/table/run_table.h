@@ -97,8 +97,9 @@ struct RunTable {
   std::vector<CheckpointTable> checkpoints;
 };
 
-// Adds a name to flags that are joined by ';'.
+// Adds a name to flags that are joined by ';', and whether such flags hold a name.
 void add_flag(std::string& flags, std::string_view name);
+bool holds_flag(std::string_view flags, std::string_view wanted);
 
 // Adds the heads of another part of the same checkpoint.
 void append_heads(CheckpointTable& checkpoint, const CheckpointTable& part);

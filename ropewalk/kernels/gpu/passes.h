@@ -186,9 +186,10 @@ struct SumsPass {
 };
 void run(const SumsPass& pass, Stream stream);
 
-// Sums over the queries of every chosen head, float64: of the dot products q_t · k_(t - shift) and,
-// of bounds, of q_t · (k_0 + … + k_(t - shift)). A window adds a sum less another to what is there.
-// Sums of keys begin anew with every run of tokens, in float32.
+// For every chosen query head, sums over its queries, in float64: for a single shift, of the dot
+// products q_t · k_(t - shift); for a bound, of q_t · (k_0 + … + k_(t - shift)). Each window adds
+// one of these sums less another to what is there. Within a run of tokens keys are summed in
+// float32; the sums of earlier runs are float64.
 inline constexpr int kMostLagShifts = 48;
 inline constexpr int kMostLagWindows = 48;
 inline constexpr int kMostLagOffsets = 16;
@@ -202,27 +203,28 @@ struct LagsPass {
   int64_t tokens = 0;
   int64_t d = 0;
   int shifts = 0;
-  int singles = 0;                     // the first so many are of single keys; then come bounds
+  int singles = 0;                     // number of single shifts, which come before bounds
   int32_t shift[kMostLagShifts] = {};  // below `tokens`
-  int32_t index[kMostLagShifts] = {};  // of a bound: of its offset
+  int32_t index[kMostLagShifts] = {};  // for a bound: index of its offset
   int offsets = 0;
-  int32_t offset[kMostLagOffsets] = {};  // where keys before a run end, in a run of theirs
+  int32_t offset[kMostLagOffsets] =
+      {};  // tokens of a run that a bound before another run ends with
   int windows = 0;
-  int32_t first[kMostLagWindows] = {};  // shifts; -1: there is no pair so far apart
-  int32_t last[kMostLagWindows] = {};
-  double pairs[kMostLagWindows] = {};  // are added to `count`
-  double* before = nullptr;            // [keys, runs, d]: room for sums of keys before each run
-  float* within = nullptr;  // [keys, runs, offsets, d]: room for those up to each offset of a run
-  double* parts = nullptr;  // [runs * slices, queries, shifts]: room
-  double* sum = nullptr;    // [windows]
-  double* count = nullptr;  // [windows]
-  int64_t stride = 0;       // numbers from query head to query head, of both
+  int32_t first[kMostLagWindows] = {};  // index of a shift; -1: no pair is so far apart
+  int32_t last[kMostLagWindows] = {};   // index of the shift that is subtracted; -1: none
+  double pairs[kMostLagWindows] = {};   // added to `count`
+  double* before = nullptr;  // [keys, runs, d]: scratch, sums of the keys before each run
+  float* within = nullptr;   // [keys, runs, offsets, d]: scratch, sums up to each offset of a run
+  double* parts = nullptr;   // [runs * slices, queries, shifts]: scratch
+  double* sum = nullptr;     // [windows]
+  double* count = nullptr;   // [windows]
+  int64_t stride = 0;        // numbers from query head to query head, in both
 
   constexpr int64_t runs() const { return (tokens + kLagRun - 1) / kLagRun; }
-  // A warp takes so many dimensions at once.
+  // The dimensions that a warp takes at once.
   constexpr int64_t width() const { return d <= 64 ? 64 : 128; }
   constexpr int64_t slices() const { return (d + width() - 1) / width(); }
-  // Singles come before bounds. Throws nothing: the caller counts.
+  // Adds a shift, single ones before bounds. The caller sees that there are not too many.
   void add_shift(int64_t tokens_before, bool bound) {
     shift[shifts] = static_cast<int32_t>(tokens_before);
     if (bound) {

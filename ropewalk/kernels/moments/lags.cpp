@@ -11,17 +11,17 @@
 namespace ropewalk {
 namespace {
 
-// Tokens of a part. Prefix sums begin anew with each, and threads have enough parts to share.
+// Tokens of a part: small enough that threads have parts to share. Prefix sums begin anew in each.
 constexpr int64_t kRun = 256;
-// Numbers of queries that stay in the fastest cache while all shifts are summed.
+// The count of numbers of queries that stay in the fastest cache while all shifts are summed.
 constexpr int64_t kSlice = 4096;
 
-// Sums of the keys of the KV heads that are read, each less a mean of its head, so that they stay
-// small: that of a few tokens will do.
+// Sums of the keys of the KV heads that are read. From each key the mean of its head over a few
+// tokens is subtracted, so that the sums stay small.
 struct KeySums {
   at::Tensor mean;     // [heads, d] float64, of float32 numbers
-  at::Tensor within;   // [heads, T, d] float32: since the part began, up to each token
-  at::Tensor earlier;  // [heads, parts + 1, d] float64: before each part
+  at::Tensor within;   // [heads, T, d] float32: sums from the beginning of a part up to each token
+  at::Tensor earlier;  // [heads, parts + 1, d] float64: sums of the tokens before each part
 
   KeySums of(int64_t head) const {
     return {mean.select(0, head), within.select(0, head), earlier.select(0, head)};
@@ -55,7 +55,7 @@ KeySums sum_keys(const at::Tensor& k, const std::vector<int64_t>& heads) {
   return sums;
 }
 
-// The shifts of one query head, over the queries of a part.
+// The sums of all shifts of one query head, over the queries of a part.
 class PartSums {
  public:
   PartSums(const LagShifts& shifts, int64_t d) : shifts_(shifts), d_(d) {
@@ -65,8 +65,8 @@ class PartSums {
     below_.resize(cuts_.size() * static_cast<size_t>(d));
   }
 
-  // q [last - first, d] are the queries from `first` on; k the keys of the head from `k_first` on;
-  // `keys` its sums. Adds to `sums`, singles first.
+  // Adds to `sums`, single shifts first. q [last - first, d] holds the queries from `first` on, k
+  // the keys of the head from `k_first` on, and `keys` its sums.
   void add(const at::Tensor& q, int64_t first, const at::Tensor& k, int64_t k_first,
            const KeySums& keys, double* sums) {
     q_ = q.const_data_ptr<float>();
@@ -90,7 +90,8 @@ class PartSums {
   }
 
  private:
-  // Of the queries from `begin` on with what stands a shift before them, where there is something.
+  // The sum of the products of the queries from `begin` on with the rows of `keys` a shift before
+  // them, where there are any.
   double products(int64_t begin, int64_t end, int64_t shift, const float* keys,
                   int64_t keys_first) const {
     begin = std::max(begin, shift);
@@ -99,8 +100,8 @@ class PartSums {
                      (end - begin) * d_);
   }
 
-  // Sums of the queries before each cut of the part, and what they and their tokens make with the
-  // mean key.
+  // Sums the queries before each cut of the part, and their products with the mean key, plain and
+  // times their tokens.
   void sum_queries(const at::Tensor& mean) {
     std::fill(below_.begin(), below_.end(), 0.0);
     const auto with_mean = [&](const double* sum) {
@@ -122,8 +123,9 @@ class PartSums {
   }
   double* below(size_t cut) { return below_.data() + cut * static_cast<size_t>(d_); }
 
-  // The keys so far before the first queries lie in one part, those of the others in the next. Each
-  // query has as many as it has tokens from there on, which their mean is added back for.
+  // What the prefix sums within a part lack: the sums of earlier parts, and the mean key for as
+  // many keys as each query has at this shift and beyond. The keys of the first queries end in one
+  // part, those of the others in the next.
   double with_sums(int64_t shift, const at::Tensor& earlier) {
     const int64_t part = first_ / kRun - shift / kRun;
     const auto cut = static_cast<size_t>(
@@ -145,7 +147,8 @@ class PartSums {
   int64_t d_;
   std::vector<int64_t> cuts_;
   std::vector<double> below_;  // [cuts, d]
-  // Of the queries before each cut: their sum times the mean key, and with each its token.
+  // For the queries before each cut: the sum of their products with the mean key, and the sum of
+  // these products times each query's token.
   struct WithMean {
     double sum = 0;
     double times = 0;

@@ -9,7 +9,7 @@ constexpr int kWarp = 32;
 constexpr int kWarps = 8;
 constexpr int kAtOnce = 8;  // shifts whose sums a warp holds
 
-// The chosen query heads that read a KV head lie side by side.
+// The chosen query heads that read one KV head; they lie side by side.
 struct QueryHeadRange {
   int64_t first = 0;
   int64_t count = 0;
@@ -29,7 +29,7 @@ __device__ const T* row_of(const StridedHeads& heads, int64_t head, int64_t toke
   return static_cast<const T*>(heads.data) + head * heads.head_stride + token * heads.token_stride;
 }
 
-// Sums of the keys of every run, in all and up to each offset. A thread has a dimension.
+// Sums the keys of every run, all of them and up to each offset. A thread takes one dimension.
 template <typename T>
 __global__ void sum_runs(LagsPass pass) {
   const int64_t run = blockIdx.x, kv = blockIdx.y;
@@ -49,7 +49,7 @@ __global__ void sum_runs(LagsPass pass) {
   }
 }
 
-// Sums of runs become those of all runs before each.
+// Replaces the sums of runs by those of all runs before each.
 __global__ void sum_before(LagsPass pass) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i >= pass.keys.count * pass.d) return;
@@ -62,7 +62,7 @@ __global__ void sum_before(LagsPass pass) {
   }
 }
 
-// Of a lane: as many neighbouring dimensions of a row as it has; 0 past the end.
+// Loads the neighbouring dimensions of a row that a lane takes; 0 past the end.
 template <typename T, int dims, bool packed>
 __device__ void load(float (&to)[dims], const T* row, int64_t from, int64_t d) {
   if constexpr (packed) {
@@ -76,21 +76,21 @@ __device__ void load(float (&to)[dims], const T* row, int64_t from, int64_t d) {
   }
 }
 
-// A warp's share: a run of queries, some shifts, and a slice of the dimensions. Its lanes add their
-// own dimensions' products up until the run ends; nothing crosses lanes before.
+// A warp's share: a run of queries, some shifts, and a slice of the dimensions. Each lane sums the
+// products of its own dimensions; lanes are added once, at the end of the run.
 template <typename T, int dims, int heads, bool packed>
 struct LagRun {
   const LagsPass& pass;
-  int64_t kv;       // place among chosen keys
-  int64_t first;    // reader
-  int64_t readers;  // of these heads
+  int64_t kv;       // index among the chosen keys
+  int64_t first;    // index of the first query head among the chosen ones
+  int64_t readers;  // number of query heads that are left, of which `heads` are taken
   int64_t begin, end;
-  int64_t from;   // dimension
-  int shifts_at;  // the first shift
+  int64_t from;   // first dimension of the lane
+  int shifts_at;  // index of the first shift
   float sums[kAtOnce][heads] = {};
-  float queries[heads][dims] = {};  // their sums
+  float queries[heads][dims] = {};  // sums of the queries
 
-  // `inside`: all keys are there, also those before the first query.
+  // `inside`: no key of the run lies before the first token.
   template <bool inside>
   __device__ void add() {
     const int64_t kv_head = pass.keys.chosen[kv];
@@ -131,7 +131,7 @@ struct LagRun {
     }
   }
 
-  // With the keys before those that the run summed.
+  // The sum with the keys before those that the run added up.
   __device__ double whole(int l, int h) const {
     const int i = shifts_at + l;
     double sum = sums[l][h];
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kWarp* kWarps) lag_runs(LagsPass pass) {
   }
 }
 
-// A warp adds the pieces of one window, in an order that is always the same.
+// A warp adds the pieces of one window, always in the same order.
 __global__ void join_windows(LagsPass pass) {
   const int64_t which = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y;
   if (which >= pass.queries.count * pass.windows) return;
@@ -232,7 +232,7 @@ void choose_heads(const LagsPass& pass, cudaStream_t stream) {
   launch<T, dims, 4, packed>(pass, stream);
 }
 
-// Whether the numbers of a lane can be read at once.
+// Whether a lane can read its numbers of a row at once.
 template <typename T, int dims>
 bool packs(const LagsPass& pass) {
   const auto fits = [](const StridedHeads& heads) {

@@ -47,7 +47,8 @@ ModelDescription::ModelDescription(Json described, const std::string& source)
   if (file.has("skipped_layers")) skipped_layers = file.integers("skipped_layers");
   sliding_windows = by_layer<int64_t>(file, "sliding_windows", &JsonReader::size);
   if (file.number("attention_scale", 0) > 0) attention_scale = file.number("attention_scale");
-  attention_scale_of_layer = by_layer<double>(file, "attention_scale_of_layer", &JsonReader::positive);
+  attention_scale_of_layer =
+      by_layer<double>(file, "attention_scale_of_layer", &JsonReader::positive);
   alibi = file.flag("alibi", false);
   rope = read_described_rope(file);
 }

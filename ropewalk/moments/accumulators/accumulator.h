@@ -65,9 +65,9 @@ struct BlockFields {
 struct BlockTarget {
   BlockFields block;
   const LayerStreams& streams;
-  RotaryPairs pairs{};   // of the layer
-  int64_t context = 0;   // as in CaptureShape
-  int64_t block_no = 0;  // number of the block
+  RotaryPairs pairs{};              // of the layer
+  int64_t context = 0;              // as in CaptureShape
+  int64_t block_no = 0;             // number of the block
   std::optional<int64_t> window{};  // of a layer whose attention slides
   // Only on a GPU: the heads, int32, and per stream (of queries, then of keys) the first document
   // that is not finite, int64.
