@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ropewalk/analysis/replicates/distance_curves.h"
+#include "ropewalk/analysis/replicates/distance_flags.h"
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/figures/parts/distance_panel.h"
 #include "ropewalk/figures/parts/run_notes.h"

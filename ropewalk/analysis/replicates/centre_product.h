@@ -4,12 +4,13 @@
 
 namespace ropewalk {
 
-// What a mean query and a mean key before RoPE make of each other, by case. Once both have turned,
-// their product depends on how far apart they stand, and on nothing else.
+// The product of a mean query and a mean key before RoPE, by case, in parts. After RoPE their
+// product depends on the distance between them alone, and these parts give it at every distance.
 struct CentreProduct {
-  at::Tensor real;  // [replicates, pairs]: of the query's pair times the conjugate of the key's
-  at::Tensor imaginary;  // likewise
-  at::Tensor rest;       // [replicates]: of dimensions in no pair
+  // [replicates, pairs]: the query's pair times the conjugate of the key's
+  at::Tensor real;
+  at::Tensor imaginary;
+  at::Tensor rest;  // [replicates]: the product of the dimensions that are in no pair
 };
 
 // Of means [replicates, d]; how a layer's pairs lie.

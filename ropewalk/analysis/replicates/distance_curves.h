@@ -5,12 +5,6 @@
 
 namespace ropewalk {
 
-// A flag of heads.csv: captures of earlier versions took logits at single distances, which do not
-// compare with those over windows.
-inline constexpr const char* kSingleDistances = "single_distances";
-// Another: the logit of a head's mean query and key is the same at every distance.
-inline constexpr const char* kNoDistance = "no_distance";
-
 // Logits of a head by the distance of a query from a key (docs/method.md), the softmax scale and
 // the model's own bias of distance included: by case. Undefined tensors: what they need was not
 // kept.

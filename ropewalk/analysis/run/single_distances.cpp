@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "ropewalk/analysis/replicates/distance_curves.h"
+#include "ropewalk/analysis/replicates/distance_flags.h"
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 

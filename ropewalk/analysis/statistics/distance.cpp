@@ -6,6 +6,7 @@
 
 #include "ropewalk/analysis/math/resampling.h"
 #include "ropewalk/analysis/replicates/distance_curves.h"
+#include "ropewalk/analysis/replicates/distance_flags.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
