@@ -90,7 +90,9 @@ std::shared_ptr<const RopeLayer> RopeSource::make_layer(const DescribedRope& des
     made->queries = scales ? mean_turn(made->theta, *lengths_, blocks_, &*scaling) : made->keys;
   }
   LayerDistances distances;
-  distances.windows = capture_windows(shape_of(moments_.info, moments_.documents, 0), sliding);
+  CaptureShape shape = shape_of(moments_.info, moments_.documents, 0);
+  shape.keep.lags = true;  // predictions come from sums before RoPE
+  distances.windows = capture_windows(shape, sliding);
   if (distances.windows.empty() || context > kLongestDocument) return made;
   const int64_t end = distances.windows.back().end;
   distances.pairs = pairs_by_distance(lengths_, blocks_, context, end);

@@ -17,9 +17,13 @@ bool has_single(const CheckpointTable& checkpoint) {
                      [](const std::string& flag) { return holds_flag(flag, kSingleDistances); });
 }
 
-bool has_logits(const CheckpointTable& checkpoint) {
-  const size_t index = series_index("dist_actual");
-  return index < checkpoint.series.size() && !checkpoint.series[index].value.empty();
+constexpr const char* kCurves[] = {"dist_pred", "dist_actual"};
+
+bool has_curves(const CheckpointTable& checkpoint) {
+  return std::any_of(std::begin(kCurves), std::end(kCurves), [&](const char* key) {
+    const size_t index = series_index(key);
+    return index < checkpoint.series.size() && !checkpoint.series[index].value.empty();
+  });
 }
 
 void empty(CheckpointTable& checkpoint) {
@@ -29,7 +33,7 @@ void empty(CheckpointTable& checkpoint) {
       std::fill(numbers->begin(), numbers->end(), kNone);
     }
   }
-  for (const char* key : {"dist_pred", "dist_actual"}) {
+  for (const char* key : kCurves) {
     const size_t index = series_index(key);
     if (index >= checkpoint.series.size()) continue;
     HeadSeries& series = checkpoint.series[index];
@@ -45,7 +49,7 @@ void empty(CheckpointTable& checkpoint) {
 std::vector<std::string> leave_out_single_distances(std::vector<CheckpointTable>& checkpoints) {
   const bool windows =
       std::any_of(checkpoints.begin(), checkpoints.end(),
-                  [](const CheckpointTable& one) { return has_logits(one) && !has_single(one); });
+                  [](const CheckpointTable& one) { return has_curves(one) && !has_single(one); });
   std::vector<std::string> emptied;
   for (CheckpointTable& checkpoint : checkpoints) {
     if (!windows || !has_single(checkpoint)) continue;

@@ -140,3 +140,19 @@ def test_preferences_are_taken_over_the_smallest_context(tmp_path):
     contexts = {label: set(rows.dist_context.dropna()) for label, rows in found.items()}
     assert contexts == {"long": {40}, "short": {40}}, "NoPE layers have none, the others do not slide"
     assert (alone["heads"].dist_context.dropna() == CONTEXT).all()
+
+
+def test_preferences_need_no_sums_by_distance(tmp_path):
+    """They are arithmetic on sums before RoPE: a capture without logits by distance has them, and the predicted curve."""
+    folder, _, out = captured(tmp_path, "gemma3_text")
+    less = engine.capture(folder, tmp_path / "tokens.jsonl", tmp_path / "less", "--sliding", "--blocks", BLOCKS, "--no-lags", context=CONTEXT)
+    assert not [key for key in load_file(less / "moments.safetensors") if key.startswith("lags")]
+    whole, _ = tables(tmp_path / "whole", out)
+    found, _ = tables(tmp_path / "found", less)
+    for key in ("dist_argmax", "dist_argmax_se", "dist_range", "dist_near", "dist_near_se", "dist_reach", "dist_context"):
+        assert found["heads"][key].notna().all()
+        pandas.testing.assert_series_equal(found["heads"][key], whole["heads"][key])
+    assert found["heads"][["dist_r", "dist_content"]].isna().all().all()
+    assert found["heads"].flag.str.contains("no_lags").all()
+    predicted = whole["curves"].query("curve == 'dist_pred'").reset_index(drop=True)
+    pandas.testing.assert_frame_equal(found["curves"][["layer", "q_head", "x", "x_end", "value"]], predicted[["layer", "q_head", "x", "x_end", "value"]])
