@@ -9,7 +9,7 @@ import subprocess
 import machine
 
 MEANS = ("low_share_q", "low_share_k", "rope_var_share_q", "rope_var_share_k", "drift_rope_cos_q", "drift_rope_cos_k", "drift_rope_share_q",
-         "drift_rope_share_k", "mrl_q", "mrl_k", "dist_near", "dist_range", "dist_r", "dist_content", "r2cv_k")  # fmt: skip
+         "drift_rope_share_k", "mrl_q", "mrl_k", "dist_near", "dist_range", "dist_reach", "dist_r", "dist_content", "r2cv_k")  # fmt: skip
 
 
 def strongest(bands: dict, kind: str) -> dict:
@@ -39,7 +39,7 @@ def study(name: str, labels: list[str]) -> dict:
         }
         without = [row for row in heads if row["checkpoint"] == label and row["rope"] == "0"]
         if without:
-            result[label]["nope"] = {"heads": len(without), **{key: summary["nope"][f"mean_{key}"][label] for key in ("drift_rope_share_k", "r2cv_k", "dist_content")}}
+            result[label]["nope"] = {"heads": len(without), **{key: summary["nope"][f"mean_{key}"][label] for key in ("drift_rope_share_k", "r2cv_k")}}
     return result
 
 

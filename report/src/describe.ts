@@ -5,7 +5,7 @@ import { ranked } from "./data/flags";
 import type { Run } from "./data/run";
 import { number, ofHead } from "./data/source";
 import { shown } from "./data/summary";
-import { DASH, withError } from "./format";
+import { DASH, errorUnit, withError } from "./format";
 import type { State } from "./state";
 import type { Line } from "./tooltip";
 
@@ -37,7 +37,7 @@ export function describeHead(run: Run, state: State, head: number): Line[] {
       `${one!.name} `,
       number(
         ofHead(run, one!.statistic, checkpoint, head),
-        withError(one!.value(checkpoint, head), one!.error(checkpoint, head), one!.digits),
+        withError(one!.value(checkpoint, head), one!.error(checkpoint, head), one!.digits, errorUnit(one!.statistic)),
         one!.reading.absolute ? { "data-absolute": "" } : {},
       ),
     ]),

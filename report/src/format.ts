@@ -16,12 +16,17 @@ export function errorText(se: number, digits = 3): string {
   return se > 0 && Number(text) === 0 ? `<${(10 ** -digits).toFixed(digits)}` : text;
 }
 
-/** "0.812 ± 0.004"; the error is left out where it is not known, and where nothing varied: that is no certainty. */
-export function withError(value: number | null | undefined, se: number | null | undefined, digits = 3): string {
+/** "0.812 ± 0.004"; the error is left out where it is not known, and where nothing varied: that is no certainty. `unit`: of the error, where it is not the number's. */
+export function withError(value: number | null | undefined, se: number | null | undefined, digits = 3, unit = ""): string {
   const text = decimals(value, digits);
   return text === DASH || !se
     ? text
-    : `${text} ± ${errorText(se, digits)}`;
+    : `${text} ± ${errorText(se, unit ? 2 : digits)}${unit && ` ${unit}`}`;
+}
+
+/** The unit of a statistic's error, where it is not its own: a distance that jumps is known to a part of an octave. */
+export function errorUnit({ step }: { step: boolean }): string {
+  return step ? "octaves" : "";
 }
 
 /** "+0.031", "−0.002" */

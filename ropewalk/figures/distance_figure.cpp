@@ -38,15 +38,15 @@ Json distance_figure(const RunNumbers& run, const FigureOptions& options) {
       const SeriesNumbers* mean = series_mean(*chosen[i], curve.key);
       if (mean == nullptr) continue;
       heads = std::max(heads, mean->heads);
-      lines.push_back(
-          {&curve, chosen[i]->label, std::string(curve.color), mean->x, mean->value, mean->se});
+      lines.push_back({&curve, chosen[i]->label, std::string(curve.color), mean->x, mean->value,
+                       mean->se, mean->begin, mean->end});
     }
     datasets[fmt::format("curves {}", i)] = distance_rows(lines, span);
   }
   Json spec =
       theme::begin_figure(options.title, "Logits by distance, predicted and actual",
                           fmt::format("Mean over {}{} heads. {}", run.models ? "up to " : "", heads,
-                                      distance_words(span.errors)),
+                                      distance_words(span)),
                           width);
   Json views = Json::array();
   const size_t columns = std::min(kColumns, chosen.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ropewalk/analysis/replicates/distance_flags.h"
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/figures/parts/distance_panel.h"
 #include "ropewalk/figures/parts/run_notes.h"
@@ -45,26 +46,34 @@ std::vector<DistanceLine> lines_of(const CheckpointTable& checkpoint, const Quer
   if (!found) return lines;
   for (const DistanceCurve& curve : kDistanceCurves) {
     const size_t index = series_index(curve.key);
-    const auto x = series_points(checkpoint, index, found->number);
-    if (x.empty()) continue;
+    const SeriesGrid& points = series_points(checkpoint, index, found->number);
+    if (points.x.empty()) continue;
     const HeadSeries& numbers = checkpoint.series[index];
-    lines.push_back({&curve, name, color.empty() ? std::string(curve.color) : color, x,
-                     numbers.values(found->number), numbers.errors(found->number)});
+    lines.push_back({&curve, name, color.empty() ? std::string(curve.color) : color, points.drawn(),
+                     numbers.values(found->number), numbers.errors(found->number), points.x,
+                     points.end});
   }
   return lines;
+}
+
+// Whether nothing in the head's logits depends on distance; of tables without flags, nobody knows.
+bool same_at_every_distance(const CheckpointTable& checkpoint, size_t row) {
+  return row < checkpoint.head_flag.size() && holds_flag(checkpoint.head_flag[row], kNoDistance);
 }
 
 // What the table says of the head beside its number: nothing where models differ in it.
 std::string about(const std::vector<const CheckpointTable*>& drawn, const QueryHead& head) {
   std::optional<int64_t> rope;
+  bool constant = true;  // a bias of distance needs no RoPE
   for (const CheckpointTable* checkpoint : drawn) {
     const std::optional<HeadIndex> found = find_head(*checkpoint, head);
     if (!found) continue;
     const int64_t here = checkpoint->rope[found->row];
     if (rope.value_or(here) != here) return "";
     rope = here;
+    constant = constant && same_at_every_distance(*checkpoint, found->row);
   }
-  if (rope == 0) return "no RoPE: predicted the same at every distance";
+  if (rope == 0) return constant ? "no RoPE: predicted the same at every distance" : "no RoPE";
   return rope == 1 ? "RoPE" : "";
 }
 
@@ -111,7 +120,7 @@ Json head_distance_figure(const RunTable& table, const RunNumbers& run,
     }
   }
   Json datasets = Json::object(), views = Json::array();
-  bool errors = false;
+  DistanceSpan all;
   const size_t columns = std::min(kColumns, heads.size());
   for (size_t i = 0; i < heads.size(); ++i) {
     std::vector<DistanceLine> lines;
@@ -125,14 +134,15 @@ Json head_distance_figure(const RunTable& table, const RunNumbers& run,
     }
     DistanceSpan span;  // heads differ by more than any of them changes
     datasets[fmt::format("curves {}", i)] = distance_rows(lines, span);
-    errors = errors || span.errors;
+    all.errors = all.errors || span.errors;
+    all.windows = all.windows || span.windows;
     const std::string name = fmt::format("layer {}, head {}", heads[i].layer, heads[i].q_head);
     views.push_back(distance_panel({i, name, about(drawn, heads[i]), kPanelWidth, kPanelHeight,
                                     i + columns >= heads.size(), true, i % columns == 0},
                                    span, colors));
   }
   Json spec = theme::begin_figure(options.title, "Logits by distance of single heads",
-                                  colors_text(chosen, run.models) + distance_words(errors), width);
+                                  colors_text(chosen, run.models) + distance_words(all), width);
   add_panels(spec, std::move(datasets), std::move(views), kColumns, kGap);
   return spec;
 }

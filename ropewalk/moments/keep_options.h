@@ -28,6 +28,7 @@ struct KeepCount {
 // The user's choice of what a capture keeps besides second moments.
 struct KeepOptions {
   bool pre_rope = true;
+  bool lags = true;
   bool plasticity = false;
   bool loss = false;
 
@@ -60,6 +61,7 @@ struct KeepOption {
 // Every member has a row. CONTRIBUTING.md says what else a new one needs.
 inline constexpr auto kKeepOptions = std::to_array<KeepOption>(
     {{"pre_rope", &KeepOptions::pre_rope, "sums of queries and keys before RoPE"},
+     {"lags", &KeepOptions::lags, "sums of logits by distance"},
      {"plasticity", &KeepOptions::plasticity,
       "queries and keys of a few tokens, to measure plasticity"},
      {"loss", &KeepOptions::loss, "the loss of every document, which runs all of the model"}});

@@ -86,6 +86,35 @@ TEST(HeadDistance, OfOneCheckpointColoursTellCurvesApart) {
   EXPECT_EQ(spec["title"]["subtitle"][0].get<std::string>().find("At b. "), 0u);
 }
 
+// A point of a window stands at the mean distance of its pairs, and says which distances it is of.
+TEST(HeadDistance, PointsOfWindowsStandAtTheirMean) {
+  RunTable table =
+      parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\na,0,1,0,0.5,0.25\n", "qk.csv");
+  parse_series_table(table, SeriesTable::curves,
+                     "checkpoint,layer,q_head,curve,x,x_end,x_mean,value,value_se\n"
+                     "a,0,1,dist_actual,3,4,3,1,0.5\na,0,1,dist_actual,4,8,5.25,2,0.5\n",
+                     "curves.csv");
+  FigureOptions options;
+  options.asked.distance = {{0, 1}};
+  for (const Json& spec : {head_distance_figure(table, run_numbers(table), options),
+                           distance_figure(run_numbers(table), {})}) {
+    const Json& rows = spec["datasets"]["curves 0"];
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[0]["distance"], 3);
+    EXPECT_EQ(rows[0]["to"], 3);
+    EXPECT_EQ(rows[1]["distance"], 5.25);
+    EXPECT_EQ(rows[1]["from"], 4);
+    EXPECT_EQ(rows[1]["to"], 7);
+    std::string said;
+    for (const Json& line : spec["title"]["subtitle"]) said += line.get<std::string>() + " ";
+    EXPECT_NE(said.find("octave of distances"), std::string::npos) << said;
+  }
+  const Json old = distance_figure(run_numbers(made_table()), {});
+  std::string said;
+  for (const Json& line : old["title"]["subtitle"]) said += line.get<std::string>() + " ";
+  EXPECT_NE(said.find("single distances"), std::string::npos) << said;
+}
+
 TEST(HeadDistance, KnowsWhichHeadsHaveCurves) {
   const RunTable table = made_table();
   EXPECT_TRUE(has_distances(table, {3, 0}));

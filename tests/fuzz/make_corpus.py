@@ -213,7 +213,7 @@ def write_tables():
         f"m,{label},p,{order},0,{head},0,1,0,0.5,0.9,-0.8,0.01,0.02,position-dominated,\n" for order, label in enumerate("ab") for head in range(2))  # fmt: skip
     heads = columns + ",r2cv_q,r2cv_q_se,mrl_q,flag\nm,a,p,0,0,0,0,1,0.7,0.1,0.5,\nm,b,p,1,0,1,0,1,,,,constant_q\n"
     bands = columns + ",pair,theta,energy_q,energy_q_se,mrl_k,flag\nm,a,p,0,0,0,0,1,0,1,2.5,0.1,0.3,\nm,a,p,0,0,0,0,1,1,0.1,1e3,,0.3,\n"
-    curves = columns + ",curve,x,value,value_se,flag\nm,a,p,0,0,1,0,1,dist_pred,0,1.5,0.1,\nm,a,p,0,0,1,0,1,dist_pred,1,-1.5,,\nm,b,p,1,0,0,0,1,theirs,0,1,1,\n"
+    curves = columns + ",curve,x,x_end,x_mean,value,value_se,flag\nm,a,p,0,0,1,0,1,dist_pred,0,1,0,1.5,0.1,\nm,a,p,0,0,1,0,1,dist_pred,1,2,1,-1.5,,\nm,b,p,1,0,0,0,1,theirs,0,,,1,1,\n"
     loss = "model,checkpoint,phase,order,position,position_end,loss,loss_se,documents,tokens,flag\nm,a,p,0,,,3.5,0.1,8,800,\nm,a,p,0,0,1,4.5,,8,8,no_se\n"
     write("tables", "whole", "\f".join((qk, heads, bands, curves, loss)))
     write("tables", "qk", qk)

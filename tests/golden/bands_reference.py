@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import torch
+import transformers
 
 import reference
 
@@ -11,14 +12,17 @@ FIRST = 4  # tokens whose means and logits are left out
 NEAR = 16
 BANDS = [f"{name}_{kind}" for name in ("energy", "rope_var", "mrl") for kind in "qk"]
 BOTH = [f"{name}_{kind}" for name in ("band_centroid", "low_share", "rope_var_share", "mrl", "drift_rope_cos", "drift_rope_share") for kind in "qk"]
-DISTANCE = ["dist_argmax", "dist_range", "dist_near", "dist_r", "dist_content"]
+DISTANCE = ["dist_argmax", "dist_range", "dist_near", "dist_reach", "dist_r", "dist_content"]
 COLUMNS = [*BOTH, *DISTANCE]
 CURVES = ["dist_pred", "dist_actual"]
 
 
-def lags_below(end):
-    lags = [0, 1, 2, 3] + [lag for power in range(2, 40) for lag in (2**power, 3 * 2 ** (power - 1))]
-    return np.array([lag for lag in lags if lag < end])
+def distance_windows(context, sliding=None):
+    """[begin, end) of each: single distances to 3, then octaves half an octave apart, where a quarter of theirs is there."""
+    end, last = min(context, sliding or context), context - FIRST
+    begins = [0, 1, 2, 3] + sorted(begin for power in range(2, 40) for begin in (2**power, 3 * 2 ** (power - 1)))
+    ends = [1, 2, 3, 4] + [2 * begin for begin in begins[4:]]
+    return [(a, min(b, end)) for a, b in zip(begins, ends) if a < last and (a < end if a < 4 else 1.25 * a < end)]
 
 
 @dataclasses.dataclass
@@ -32,6 +36,7 @@ class Layer:
     turns: bool
     beta: float = 0.0  # scaling of queries by position
     original: int = 1
+    window: int | None = None  # tokens that sliding attention sees
 
     def scale(self, t):
         return 1 + self.beta * np.log(1 + np.floor(t / self.original))
@@ -73,8 +78,18 @@ def layers_of(folder, d, tokens):
             theta, factor = np.zeros_like(theta), 1.0
         beta = parameters.get("llama_4_scaling_beta") or 0.0
         original = parameters.get("original_max_position_embeddings") or 1
-        found.append(Layer(theta, factor, first, second, turns, beta, original))
+        sliding = (getattr(config, "layer_types", None) or [""] * 99)[layer] == "sliding_attention"
+        found.append(Layer(theta, factor, first, second, turns, beta, original, config.sliding_window if sliding else None))
     return found
+
+
+def alibi_slopes(folder):
+    """What each head's logits lose per token of distance; of other families 0."""
+    config = reference.load(folder).config
+    if config.model_type != "bloom":
+        return np.zeros(999)
+    biases = transformers.models.bloom.modeling_bloom.build_alibi_tensor(torch.ones(1, 2), config.n_head, torch.float32)
+    return (biases[:, 0, 1] - biases[:, 0, 0]).double().numpy()
 
 
 def stream(layer, documents, befores, context, queries):
@@ -118,31 +133,44 @@ def predicted_logits(layer, q, k, lags, lengths):
     return scale * (turned + q[rest] @ k[rest])
 
 
-def head(layer, q, k, q_before, k_before, scale, context, lengths):
-    """All numbers of a head of these documents; `lengths` are those of all documents. Bands, columns, curves."""
+def head(layer, q, k, q_before, k_before, scale, context, lengths, slope=0.0):
+    """All numbers of a head of these documents; `lengths` are those of all documents, `slope` is ALiBi's. Bands, columns, curves."""
     bands, n, curves = {}, {}, {}
     for kind, documents, befores in (("q", q, q_before), ("k", k, k_before)):
         own_bands, own = stream(layer, documents, befores, context, kind == "q")
         bands |= {f"{key}_{kind}": value for key, value in own_bands.items()}
         n |= {f"{key}_{kind}": value for key, value in own.items()}
-    lags = lags_below(context - FIRST)
+    windows = distance_windows(context, layer.window)
     centres = [np.concatenate([one[FIRST:] for one in befores]).mean(0) for befores in (q_before, k_before)]
-    pred = scale * predicted_logits(layer, *centres, lags, lengths)
-    actual = np.full(len(lags), np.nan)
-    for index, lag in enumerate(lags):
-        products = [(a[FIRST + lag :].astype(np.float64) * b[FIRST : len(b) - lag].astype(np.float64)).sum(1) for a, b in zip(q, k) if len(a) > FIRST + lag]
-        if products:
-            actual[index] = scale * np.concatenate(products).mean()
-    every = np.arange(context - FIRST)
-    whole = scale * predicted_logits(layer, *centres, every, lengths)
-    known = ~np.isnan(actual)
-    n["dist_argmax"] = lags[pred.argmax()] if layer.turns else np.nan
-    n["dist_range"] = np.ptp(pred) if layer.turns or layer.beta else 0.0
-    n["dist_near"] = whole[every <= NEAR].mean() - whole[every >= context / 4].mean()
-    use = known & (lags >= 1)
-    n["dist_r"] = np.corrcoef(pred[use], actual[use])[0, 1] if layer.turns and use.sum() >= 3 else np.nan
-    n["dist_content"] = np.sqrt(((actual - pred)[known] ** 2).mean())
-    return bands, n, {"dist_pred": pred, "dist_actual": actual}
+    every = scale * predicted_logits(layer, *centres, np.arange(context), lengths) - slope * np.arange(context)
+    pred, actual, mean, pairs = (np.full(len(windows), np.nan) for _ in range(4))
+    apart = [np.subtract.outer(np.arange(len(a) - FIRST), np.arange(len(a) - FIRST)) if len(a) > FIRST else np.zeros((0, 0), int) for a in q]
+    logits = [scale * (a[FIRST:].astype(np.float64) @ b[FIRST:].astype(np.float64).T) for a, b in zip(q, k)]
+    for i, (begin, end) in enumerate(windows):
+        inside = [(one >= begin) & (one < end) for one in apart]
+        distances = np.concatenate([one[mask] for one, mask in zip(apart, inside)])
+        pairs[i] = len(distances)
+        if len(distances):
+            actual[i] = np.concatenate([one[mask] for one, mask in zip(logits, inside)]).mean() - slope * distances.mean()
+            pred[i], mean[i] = every[distances].mean(), distances.mean()
+        else:
+            pred[i], mean[i] = every[begin:end].mean(), (begin + end - 1) / 2
+    curves = {"dist_pred": pred, "dist_actual": actual, "mean": mean}
+    n |= dict.fromkeys(DISTANCE, np.nan)
+    if not layer.turns and not slope and not layer.beta:
+        return bands, n, curves
+    span = min(context, layer.window or context)
+    chosen, distance = every[:span], np.arange(span)
+    n["dist_argmax"] = chosen.argmax()
+    n["dist_range"] = np.ptp(chosen)
+    n["dist_near"] = chosen[distance <= NEAR].mean() - chosen[distance >= span / 4].mean()
+    n["dist_reach"] = np.exp(chosen - chosen.max()) @ np.log2(1 + distance) / np.exp(chosen - chosen.max()).sum()
+    use = (pairs > 0) & (np.arange(len(windows)) > 0)
+    covariance = np.cov(pred[use], actual[use], aweights=pairs[use]) if use.sum() >= 3 else np.full((2, 2), np.nan)
+    n["dist_r"] = covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1])
+    known = pairs > 0
+    n["dist_content"] = np.sqrt(((actual - pred)[known] ** 2) @ pairs[known] / pairs.sum())
+    return bands, n, curves
 
 
 def jackknife(full, replicates, sizes):

@@ -129,11 +129,13 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
 SIZES = {"bias_strength": 1e-3, "alpha_k": 3e-4, "rank90_q": 40, "logit_const": -20}
 
 
-def made_up_flags(count: int, rng) -> list[str]:
-    """Of heads, with one that no page knows."""
+def made_up_flags(rope: np.ndarray, rng) -> list[str]:
+    """Of heads, with one that no page knows; those without RoPE prefer no distance."""
+    count = len(rope)
     names = {"axis_changed": 0.1, "sign_uncertain": 0.07, "near_tie": 0.1, "near_tie_b": 0.2, "of_another_version": 0.03}
     drawn = {name: rng.random(count) < part for name, part in names.items()}
-    return [";".join(name for name in names if drawn[name][i]) for i in range(count)]
+    drawn["no_distance"] = rope == 0
+    return [";".join(name for name in drawn if drawn[name][i]) for i in range(count)]
 
 
 def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
@@ -158,7 +160,7 @@ def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
         if statistic["error"]:
             errors = np.where(np.isnan(values), np.nan, abs(size) * rng.gamma(3, 0.01, count)).astype("<f4")
             out[statistic["error"]] = (errors.view("<u4") & 0xFFFF0000).view("<f4")  # what a page keeps of it
-    out["flag"] = made_up_flags(count, rng)
+    out["flag"] = made_up_flags(np.tile(np.array(heads["rope"], dtype=float), len(labels)), rng)
     table = pandas.DataFrame(out)
     table.to_csv(folder / "heads.csv", index=False)
     stated = json.loads((folder / "summary.json").read_text())
@@ -173,8 +175,11 @@ def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
     subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
-def lags_below(context: int) -> list[int]:
-    return [lag for lag in sorted({0, *(2**i for i in range(20)), *(3 * 2**i for i in range(20))}) if lag < context - 4]
+def distance_windows(context: int) -> np.ndarray:
+    """Where each begins, ends and is drawn."""
+    begins = [0, 1, 2, 3, *(begin for begin in sorted({*(2**i for i in range(2, 20)), *(3 * 2**i for i in range(1, 20))}) if 1.25 * begin < context)]
+    ends = [begin + 1 if begin < 4 else min(2 * begin, context) for begin in begins]
+    return np.array([(begin, end, begin if end == begin + 1 else 0.6 * begin + 0.4 * end) for begin, end in zip(begins, ends)])
 
 
 def with_series(folder: Path, pairs: int, contexts: dict[str, int], holes=False) -> None:
@@ -183,7 +188,8 @@ def with_series(folder: Path, pairs: int, contexts: dict[str, int], holes=False)
     table = pandas.read_csv(folder / "qk.csv", keep_default_na=False)
     heads = table[table.pc == 0][["checkpoint", "layer", "q_head", "kv_head", "rope"]].reset_index(drop=True)
     heads["order"] = heads.index
-    lags = lags_below(max(contexts.values()))
+    windows = distance_windows(max(contexts.values()))
+    lags = windows[:, 0]
     contexts = heads.checkpoint.map(contexts).to_numpy()
     pair = np.arange(pairs)
     theta = np.where(contexts > min(contexts), 1e6, 1e4)[:, None] ** (-pair / pairs) * heads.rope.to_numpy(int)[:, None]
@@ -198,7 +204,7 @@ def with_series(folder: Path, pairs: int, contexts: dict[str, int], holes=False)
         bands[key], bands[f"{key}_se"] = values.ravel(), (errors[keys] if key.endswith("k") else errors).ravel()
     curves = []
     for curve in ("dist_pred", "dist_actual"):
-        rows = heads.drop(columns=["kv_head", "rope"]).loc[heads.index.repeat(len(lags))].assign(curve=curve, x=np.tile(lags, len(heads)))
+        rows = heads.drop(columns=["kv_head", "rope"]).loc[heads.index.repeat(len(lags))].assign(curve=curve, **dict(zip(("x", "x_end", "x_mean"), np.tile(windows, (len(heads), 1)).T)))
         start, slope = rng.normal(0, 3, (2, len(heads)))
         rows["value"] = (start[:, None] + slope[:, None] * np.log1p(lags) / 5 + rng.normal(0, 0.1, (len(heads), len(lags)))).ravel()
         rows["value_se"] = rng.gamma(3, 0.03, len(rows))

@@ -85,6 +85,8 @@ export interface Statistic {
   high: number | null;
   /** The column of its standard error; null: it has none. */
   error: string | null;
+  /** It jumps from value to value; its error is on its scale. */
+  step: boolean;
   /** Its sign is that of PC0's axis: where that is another axis, it has no change. */
   on_pc0: boolean;
   /** The statistic whose changes stand for its own: the same with a sign that a run carries. */
@@ -203,6 +205,9 @@ export interface PackedSeries {
 export interface SeriesBlob {
   statistics: SeriesStatistic[];
   grids: number[][];
+  /** Of grids of windows: the first place past each, and where it is drawn; null: points are places. */
+  grid_ends: (number[] | null)[];
+  grid_means: (number[] | null)[];
   columns: Record<string, PackedSeries>;
   /** Files that would make the page too large, and by how many characters. */
   left_out: Record<string, number>;

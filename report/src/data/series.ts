@@ -3,7 +3,12 @@ import { unpackFloats } from "./numbers";
 
 /** The numbers of one series of a head at a checkpoint. NaN: missing, or an error that is not known. */
 export interface Points {
+  /** As the file has them: where windows begin. */
   x: readonly number[];
+  /** Where they are drawn: of windows, the mean of what lies in them. */
+  drawn: readonly number[];
+  /** The first place past each window; null: points are places. */
+  end: readonly number[] | null;
   value: Float32Array;
   se: Float32Array;
 }
@@ -16,7 +21,7 @@ export class Series {
   constructor(
     readonly statistic: SeriesStatistic,
     private readonly packed: PackedSeries,
-    private readonly grids: readonly number[][],
+    private readonly blob: SeriesBlob,
     private readonly heads: number,
     private readonly checkpoints: number,
   ) {}
@@ -27,10 +32,12 @@ export class Series {
     const cell = checkpoint * this.heads + head;
     const grid = this.gridOf![cell];
     if (grid < 0) return null;
-    const x = this.grids[grid];
+    const x = this.blob.grids[grid];
     const from = this.starts![cell];
     return {
       x,
+      drawn: this.blob.grid_means[grid] ?? x,
+      end: this.blob.grid_ends[grid],
       value: unpackFloats(this.packed.value, from, from + x.length),
       se: unpackFloats(this.packed.se, from, from + x.length),
     };
@@ -50,7 +57,7 @@ export class Series {
         } else if (code >= 0) {
           starts[cell] = next;
           gridOf[cell] = code;
-          next += this.grids[code].length;
+          next += this.blob.grids[code].length;
         }
       }
     this.starts = starts;
@@ -64,7 +71,7 @@ export function readSeries(blob: SeriesBlob, heads: number, checkpoints: number)
       new Series(
         { ...one, definition: one.definition.replaceAll("`", "") }, // written for Markdown
         blob.columns[one.key],
-        blob.grids,
+        blob,
         heads,
         checkpoints,
       ),

@@ -4,7 +4,7 @@ import { groupOf, quantities } from "../data/quantities";
 import type { Head } from "../data/run";
 import { ofHead } from "../data/source";
 import { h } from "../dom";
-import { DASH, decimals, errorText } from "../format";
+import { DASH, decimals, errorText, errorUnit } from "../format";
 import { scroller } from "../widgets";
 
 /** Every statistic of a head at the checkpoint in view, in groups, each with its standard error and its 95 % interval. */
@@ -17,7 +17,9 @@ export function headNumbers({ run, summary, store }: Context, head: Head): HTMLE
     const se = run.error(statistic, at, head.index);
     const fractionDigits = digits.get(statistic.key) ?? 3;
     const reach = typeof t95 === "number" ? t95 * se : NaN;
-    const known = !Number.isNaN(value) && reach > 0;
+    // The error of a step function is in octaves, of which no interval of the value is made.
+    const known = !Number.isNaN(value) && reach > 0 && !statistic.step;
+    const unit = errorUnit(statistic);
     const from = ofHead(run, statistic, at, head.index);
     const { low, high } = statistic;
     const ends = [Math.max(value - reach, low ?? -Infinity), Math.min(value + reach, high ?? Infinity)];
@@ -31,7 +33,7 @@ export function headNumbers({ run, summary, store }: Context, head: Head): HTMLE
         statistic.title === statistic.key ? null : h("code", {}, statistic.key),
       ),
       h("td", { "data-number": from }, decimals(value, fractionDigits)),
-      h("td", { "data-number": statistic.error ? `${from.slice(0, -statistic.key.length)}${statistic.error}` : null }, Number.isNaN(value) || !se ? DASH : errorText(se, fractionDigits)),
+      h("td", { "data-number": statistic.error ? `${from.slice(0, -statistic.key.length)}${statistic.error}` : null }, Number.isNaN(value) || !se ? DASH : unit ? `${errorText(se, 2)} ${unit}` : errorText(se, fractionDigits)),
       h("td", { "data-number": `interval:${from}` }, known ? `${decimals(ends[0], fractionDigits)} to ${decimals(ends[1], fractionDigits)}` : DASH),
     );
   };

@@ -121,10 +121,13 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
     const same = (point: number) => point;
     const current = curvesNow(drawn, same);
     const describe = (at: number) => [
-      [xNumber(drawn[0], drawn[0].at[store.state.at]?.x.indexOf(at) ?? -1), ` ${words.unit}`],
-      ...drawn.map((one) => named(one, one.at[store.state.at]?.x.indexOf(at) ?? -1)),
+      [xNumber(drawn[0], drawn[0].at[store.state.at]?.drawn.indexOf(at) ?? -1), ` ${words.unit}`],
+      ...drawn.map((one) => named(one, one.at[store.state.at]?.drawn.indexOf(at) ?? -1)),
     ];
-    const flat = head.rope === false && axis === "distance" ? " This layer has no RoPE: the predicted logit is the same at every distance." : "";
+    const flat =
+      axis === "distance" && run.flags(store.state.at, head.index).includes("no_distance")
+        ? " This layer has no RoPE: the predicted logit is the same at every distance."
+        : "";
     const about =
       axis === "distance"
         ? `Mean logit of a query and a key ${whichCheckpoint()}, by how far they stand apart. The gap between the curves is what content adds.${flat}`
@@ -144,9 +147,7 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
         height: 300,
         describe,
       }),
-      numbers(axis, `Numbers by ${axis}`, [words.title], drawn, (i) => [
-        xNumber(drawn[0], i),
-      ]),
+      numbers(axis, `Numbers by ${axis}`, [words.title], drawn, (i) => [xNumber(drawn[0], i)]),
     );
   }
 

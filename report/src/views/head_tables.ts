@@ -8,7 +8,7 @@ import type { Head } from "../data/run";
 import { ofHead } from "../data/source";
 import { shown } from "../data/summary";
 import { h } from "../dom";
-import { withError } from "../format";
+import { errorUnit, withError } from "../format";
 import { button, checkpointName, checkpointScroller, classTag, MANY_CHECKPOINTS, scroller } from "../widgets";
 import { shownColumns } from "./table_rows";
 
@@ -45,6 +45,7 @@ export function numbersOverTraining({ run, store }: Context, head: Head): HTMLEl
           run.value(statistic.key, c.index, head.index),
           run.error(statistic, c.index, head.index),
           digits.get(statistic.key),
+          errorUnit(statistic),
         ),
       );
     const flags = ranked(run, run.flags(c.index, head.index)).map(({ name }) => name);

@@ -67,7 +67,8 @@ export function coloured({ run, store }: Context, head: Head): HTMLElement | nul
           name: look,
           markers: true,
           value: (c) => found.value(c, head.index),
-          error: (c) => found.error(c, head.index),
+          // The error of a step function is in octaves, not in the units of this axis.
+          error: (c) => (found.statistic.step ? NaN : found.error(c, head.index)),
           breaks: (c) => found.statistic.on_pc0 && run.axisChanged(c, head.index),
           limits: [found.statistic.low ?? -Infinity, found.statistic.high ?? Infinity],
         },

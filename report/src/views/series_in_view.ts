@@ -4,6 +4,7 @@ import type { Head } from "../data/run";
 import { digitsOf } from "../data/scale";
 import type { Points, Series } from "../data/series";
 import { number } from "../data/source";
+import { h } from "../dom";
 import { DASH, decimals, withError } from "../format";
 
 /** A series of the open head at every checkpoint, each with x as it is drawn. */
@@ -28,7 +29,7 @@ export function extent(drawn: Drawn[]): [number, number] {
 }
 
 /** All points that series have anywhere. */
-export const across = (drawn: Drawn[]) => drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.x ?? [])]));
+export const across = (drawn: Drawn[]) => drawn.flatMap(({ at }) => at.flatMap((points) => [...(points?.drawn ?? [])]));
 
 /** Series of the open head at the checkpoint in view: their numbers, where these are from, and how they read. */
 export function seriesInView({ run, store }: Context) {
@@ -48,7 +49,7 @@ export function seriesInView({ run, store }: Context) {
   function curvesNow(drawn: Drawn[], x: (point: number, i: number) => number): Curve[] {
     return drawn.flatMap(({ look, at }) => {
       const points = at[store.state.at];
-      return points ? [{ name: look, x: points.x.map(x), value: points.value, se: points.se }] : [];
+      return points ? [{ name: look, x: points.drawn.map(x), value: points.value, se: points.se }] : [];
     });
   }
 
@@ -70,9 +71,12 @@ export function seriesInView({ run, store }: Context) {
   };
 
   const named = (one: Drawn, i: number) => [`${one.series.statistic.title} `, number(from(one, i), textOf(one, i))];
+  /** "4", or for a window "4 to <8". */
   const xNumber = ({ series, at }: Drawn, i: number) => {
-    const x = String(at[store.state.at]?.x[i] ?? DASH);
-    return number(pointFrom(x, series.statistic.table, "x"), x);
+    const points = at[store.state.at];
+    const [x, end] = [String(points?.x[i] ?? DASH), points?.end?.[i] ?? 0];
+    const place = (key: string, text: string) => number(pointFrom(x, series.statistic.table, key), text);
+    return end > Number(x) + 1 ? h("span", {}, place("x", x), " to <", place("x_end", String(end))) : place("x", x);
   };
 
   /** Where each curve is highest, in words: what the drawing shows at a glance. */
@@ -82,7 +86,7 @@ export function seriesInView({ run, store }: Context) {
       const there = points ? points.x.map((_, i) => i).filter((i) => !Number.isNaN(points.value[i])) : [];
       if (!points || !there.length) return [];
       const top = there.reduce((best, i) => (points.value[i] > points.value[best] ? i : best));
-      const where = x(points.x[top], top);
+      const where = x(points.drawn[top], top);
       return [`${series.statistic.title} highest at ${decimals(where, where < 10 ? 1 : 0)} ${unit}`];
     });
     return parts.length ? parts.join(", ") : "not measured";

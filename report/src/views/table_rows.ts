@@ -6,7 +6,7 @@ import type { Run } from "../data/run";
 import type { Search } from "../data/search";
 import { ofHead, ofEntry } from "../data/source";
 import { means } from "../data/summary";
-import { csvNumber, withError } from "../format";
+import { csvNumber, errorUnit, withError } from "../format";
 import { chosen, type State } from "../state";
 
 export interface Row {
@@ -41,6 +41,7 @@ const column = (statistic: Statistic, digits: number): Column => ({
       run.value(statistic.key, checkpoint, head, component),
       run.error(statistic, checkpoint, head, component),
       digits,
+      errorUnit(statistic),
     ),
   from: (run, { checkpoint, head }, component) => ofHead(run, statistic, checkpoint, head, component),
 });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ropewalk/analysis/replicates/centre_product.h"
 #include "ropewalk/analysis/replicates/turning.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/attention/biased_attention.h"
@@ -130,43 +131,30 @@ at::Tensor EditSource::centre(StreamKind kind, const LayerHead& head) const {
   return mean;
 }
 
+// How a layer turns, and what scales its queries at each distance below `tokens`.
 const RopeLayer& EditSource::layer(int64_t layer, int64_t tokens) const {
   const RopeSettings* rope = described_->of_layer(layer);
   const bool turns = !facts_.nope_layers.contains(layer);
   const auto known = layers_.find({rope, turns});
-  if (known != layers_.end() && known->second.scaling.size(0) == tokens) return known->second;
+  if (known != layers_.end() && known->second.span == tokens) return known->second;
   RopeLayer made = rope_layer(rope, turns, facts_.origin.head_dim, tokens);
+  made.span = tokens;
   const auto& scaling = described_->query_scaling;
-  const at::Tensor distances = at::arange(tokens, at::kDouble);
-  made.scaling = at::ones_like(distances);
   if (scaling && tokens > scaling->original_context) {
-    made.scaling = at::tensor(scaling_by_distance({{tokens, 1}}, tokens, *scaling), at::kDouble);
+    made.every_scaling =
+        at::tensor(scaling_by_distance({{tokens, 1}}, tokens, *scaling), at::kDouble);
   }
-  const at::Tensor angles = at::outer(made.theta, distances);
-  made.cosines = angles.cos() * made.scaling;  // [pairs, tokens]
-  made.sines = angles.sin() * made.scaling;
   return layers_.insert_or_assign({rope, turns}, std::move(made)).first->second;
 }
 
-// As distance_curves.cpp has it, at every distance.
 at::Tensor EditSource::turning_logits(const LayerHead& head, int64_t tokens) const {
   const RopeLayer& rope = layer(head.layer, tokens);
-  const bool constant = !rope.turns && rope.scaling.equal(at::ones_like(rope.scaling));
-  if (constant) return at::zeros({tokens}, at::kDouble);
-  const at::Tensor q = centre(StreamKind::query, head);
-  const at::Tensor k = centre(StreamKind::key, kv_head(head));
-  const auto part = [](const at::Tensor& mean, const at::Tensor& of) {
-    return mean.index_select(0, of);
-  };
-  const at::Tensor q_first = part(q, rope.first), q_second = part(q, rope.second);
-  const at::Tensor k_first = part(k, rope.first), k_second = part(k, rope.second);
-  const double factor = rope.factor * rope.factor;
-  const at::Tensor real = (q_first * k_first + q_second * k_second) * factor;
-  const at::Tensor imaginary = (q_second * k_first - q_first * k_second) * factor;
-  const at::Tensor rest = (part(q, rope.rest) * part(k, rope.rest)).sum() * rope.scaling;
-  const at::Tensor product =
-      at::mv(rope.cosines.t(), real) - at::mv(rope.sines.t(), imaginary) + rest;
-  return product * facts_.units.in_layer(head.layer).scale;
+  if (rope.constant()) return at::zeros({tokens}, at::kDouble);
+  const CentreProduct product = centre_product(rope, centre(StreamKind::query, head).unsqueeze(0),
+                                               centre(StreamKind::key, kv_head(head)).unsqueeze(0));
+  const at::Tensor found = product_by_distance(product, rope.theta, rope.factor, tokens)[0] *
+                           facts_.units.in_layer(head.layer).scale;
+  return rope.every_scaling.defined() ? found * rope.every_scaling : found;
 }
 
 const at::Tensor& EditSource::distance_logits(const LayerHead& head, int64_t tokens) const {

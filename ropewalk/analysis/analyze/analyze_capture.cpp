@@ -55,6 +55,24 @@ bool lacks_default(const CaptureMoments& moments) {
   });
 }
 
+// What standard errors of the capture lack.
+void warn_of_blocks(const CaptureMoments& moments, const CaptureFacts& facts,
+                    const std::vector<int64_t>& blocks, const std::string& source) {
+  if (!moments.streams(StreamKind::query).blocks.mean.defined()) {
+    log::warning(
+        "{}: lacks tensors of blocks ('query.block_mean', 'key.block_products' and others): its "
+        "numbers have no standard errors; capture it again to have them",
+        source);
+  }
+  if (!facts.shard.empty() && !blocks.empty()) {
+    log::warning(
+        "{}: is shard {}: its documents fill {} of {} blocks, so that errors have {} degrees of "
+        "freedom, not {}; merge the shards first",
+        source, facts.shard, blocks.size(), moments.blocks(), blocks.size() - 1,
+        moments.blocks() - 1);
+  }
+}
+
 }  // namespace
 
 std::vector<int64_t> nonempty_blocks(const CaptureMoments& moments) {
@@ -106,24 +124,12 @@ StreamInput stream_of(const StreamSet& set, int64_t stream, const BlockCounts& c
 }
 
 CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t components,
-                                const std::string& source, int64_t memory) {
+                                const std::string& source, int64_t memory, int64_t span) {
   const CaptureFacts facts = capture_facts(moments.info, source);
   const StreamSet queries = moments.streams(StreamKind::query);
   const StreamSet keys = moments.streams(StreamKind::key);
-  if (!queries.blocks.mean.defined()) {
-    log::warning(
-        "{}: lacks tensors of blocks ('query.block_mean', 'key.block_products' and others): its "
-        "numbers have no standard errors; capture it again to have them",
-        source);
-  }
   const std::vector<int64_t> blocks = nonempty_blocks(moments);
-  if (!facts.shard.empty() && !blocks.empty()) {
-    log::warning(
-        "{}: is shard {}: its documents fill {} of {} blocks, so that errors have {} degrees of "
-        "freedom, not {}; merge the shards first",
-        source, facts.shard, blocks.size(), moments.blocks(), blocks.size() - 1,
-        moments.blocks() - 1);
-  }
+  warn_of_blocks(moments, facts, blocks, source);
   CheckpointTable analysis = begin_checkpoint(facts);
   analysis.blocks = moments.blocks();
   for (const DocumentRecord& document : moments.documents) {
@@ -144,7 +150,7 @@ CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t component
   std::optional<RopeSource> rope;
   std::optional<CaptureParts> parts;
   if (!moments.sampled()) {
-    rope.emplace(moments, facts.nope_layers, blocks, source);
+    rope.emplace(moments, facts.nope_layers, blocks, source, span);
     parts.emplace(AnalyzedCapture{moments, blocks, source});
   }
   const bool lacks = !moments.sampled() && lacks_default(moments);
@@ -153,7 +159,10 @@ CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t component
     StreamInput made = stream_of(set, row, moments.counts_of(kind, row), blocks);
     made.lacks_default = lacks;
     if (parts) parts->give(made.parts, kind, row);
-    if (rope) made.layer = rope->layer(id.layer);
+    if (rope) {
+      made.layer = rope->layer(id.layer);
+      if (kind == StreamKind::query) made.slope = rope->slope(id.head);
+    }
     return made;
   };
   streams.queries = [&](const HeadId& id) {

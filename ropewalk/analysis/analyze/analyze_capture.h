@@ -9,9 +9,11 @@ namespace ropewalk {
 
 // Every query head of a capture, `components` components each, spread over all cores, or over as
 // many as have enough of `memory` (analyze_streams.h). `source` names the file in the InputError of
-// a head without its keys.
+// a head without its keys. Which distances heads prefer is asked below `span`, the smallest context
+// of a study's checkpoints, so that they compare; 0: below the capture's own.
 CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t components,
-                                const std::string& source, int64_t memory = kAnyMemory);
+                                const std::string& source, int64_t memory = kAnyMemory,
+                                int64_t span = 0);
 
 // Blocks that hold documents; none where the file keeps no numbers of blocks.
 std::vector<int64_t> nonempty_blocks(const CaptureMoments& moments);

@@ -57,7 +57,13 @@ void add_series(CheckpointTable& checkpoint, const HeadId& id, const HeadReplica
     HeadSeries& found = checkpoint.series[index];
     if (found.begin.empty()) found.begin.push_back(0);
     const std::vector<double> points = list[index]->points(head);
-    found.grid.push_back(points.empty() ? HeadSeries::kNoGrid : find_grid(checkpoint, points));
+    SeriesGrid grid{points};
+    if (!points.empty() && list[index]->windows != nullptr) {
+      const SeriesWindows windows = list[index]->windows(head);
+      grid.end = windows.end;
+      grid.mean = windows.mean;
+    }
+    found.grid.push_back(points.empty() ? HeadSeries::kNoGrid : find_grid(checkpoint, grid));
     if (!points.empty()) {
       const at::Tensor values = list[index]->compute(head).contiguous();
       const auto width = static_cast<int64_t>(points.size());

@@ -1,27 +1,33 @@
 #include "ropewalk/analysis/replicates/distance_curves.h"
 
+#include "ropewalk/analysis/replicates/centre_product.h"
+
 namespace ropewalk {
 namespace {
 
-DistanceCurves measure(const RopeReplicates& rope) {
+// Rows [replicates, pairs] times [replicates or 1, pairs, windows].
+at::Tensor by_window(const at::Tensor& rows, const at::Tensor& windows) {
+  if (windows.size(0) == 1) return at::mm(rows, windows[0]);
+  return at::bmm(rows.unsqueeze(1), windows).squeeze(1);
+}
+
+DistanceCurves measure(const RopeReplicates& rope, double scale) {
   const RopeLayer& layer = *rope.layer;
   DistanceCurves curves;
-  if (rope.lags) curves.actual = rope.lags->mean();
-  if (!rope.has_sums() || layer.lags.empty()) return curves;
-  const at::Tensor q = rope.queries->centre(), k = rope.keys->centre();
-  const at::Tensor q_first = q.index_select(1, layer.first);
-  const at::Tensor q_second = q.index_select(1, layer.second);
-  const at::Tensor k_first = k.index_select(1, layer.first);
-  const at::Tensor k_second = k.index_select(1, layer.second);
-  // z_q times the conjugate of z_k, as both are multiplied beside turning.
+  if (layer.windows.empty()) return curves;
+  const at::Tensor bias = layer.distances * -rope.slope;  // [replicates or 1, windows]
+  // In a layer whose attention slides there are fewer windows than captures have room for.
+  const auto count = static_cast<int64_t>(layer.windows.size());
+  if (rope.lags) curves.actual = rope.lags->mean().slice(1, 0, count) * scale + bias;
+  if (!rope.has_sums()) return curves;
+  const CentreProduct product = centre_product(layer, rope.queries->centre(), rope.keys->centre());
   const double factor = layer.factor * layer.factor;
-  const at::Tensor real = (q_first * k_first + q_second * k_second) * factor;
-  const at::Tensor imaginary = (q_second * k_first - q_first * k_second) * factor;
-  const at::Tensor rest = (q.index_select(1, layer.rest) * k.index_select(1, layer.rest)).sum(1);
-  curves.predicted =
-      at::mm(real, layer.cosines) - at::mm(imaginary, layer.sines) + at::outer(rest, layer.scaling);
-  curves.near = at::mv(real, layer.near_cosines) - at::mv(imaginary, layer.near_sines) +
-                rest * layer.near_scaling;
+  const at::Tensor turning = by_window(product.real * factor, layer.cosines) -
+                             by_window(product.imaginary * factor, layer.sines);
+  curves.predicted = (turning + product.rest.unsqueeze(1) * layer.scaling) * scale + bias;
+  curves.every = product_by_distance(product, layer.theta, layer.factor, layer.span) * scale;
+  if (layer.every_scaling.defined()) curves.every *= layer.every_scaling;
+  if (rope.slope != 0) curves.every -= at::arange(layer.span, at::kDouble) * rope.slope;
   return curves;
 }
 
@@ -29,8 +35,12 @@ DistanceCurves measure(const RopeReplicates& rope) {
 
 const DistanceCurves& distance_curves(const HeadReplicates& head) {
   auto& found = head.shared->distance;
-  if (!found) found = std::make_shared<const DistanceCurves>(measure(*head.rope));
+  if (!found) found = std::make_shared<const DistanceCurves>(measure(*head.rope, head.units.scale));
   return *found;
+}
+
+bool prefers_no_distance(const HeadReplicates& head) {
+  return head.rope && head.rope->layer->constant() && head.rope->slope == 0;
 }
 
 }  // namespace ropewalk

@@ -194,9 +194,10 @@ HeadReplicates make_replicates(const StreamReplicates& queries, const StreamRepl
   head.queries = queries;
   head.keys = keys;
   if (queries.input.layer) {
-    head.rope = std::make_shared<const RopeReplicates>(RopeReplicates{
-        queries.input.layer, queries.input.part<PreRopeReplicates>("pre_rope"),
-        keys.input.part<PreRopeReplicates>("pre_rope"), queries.input.part<LagReplicates>("lags")});
+    head.rope = std::make_shared<const RopeReplicates>(
+        RopeReplicates{queries.input.layer, queries.input.part<PreRopeReplicates>("pre_rope"),
+                       keys.input.part<PreRopeReplicates>("pre_rope"),
+                       queries.input.part<LagReplicates>("lags"), queries.input.slope});
   }
   const PooledStreams pool(queries, keys);
   const at::Tensor covariance = pooled_covariance(queries, keys, pool);

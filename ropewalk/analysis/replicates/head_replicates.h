@@ -40,6 +40,7 @@ struct StreamInput {
   at::Tensor block_products;  // [blocks, d, d] float64
 
   std::shared_ptr<const RopeLayer> layer;  // see rope_replicates.h; null: not known
+  double slope = 0;                        // of queries: see RopeReplicates
 
   bool lacks_default = false;  // its capture lacks something that captures keep by default
 

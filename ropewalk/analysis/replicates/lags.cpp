@@ -10,7 +10,9 @@ namespace {
 
 class LagParts : public KeptParts {
  public:
-  explicit LagParts(const AnalyzedCapture& capture) : capture_(capture) {}
+  explicit LagParts(const AnalyzedCapture& capture)
+      : capture_(capture),
+        single_(single_distances(shape_of(capture.moments.info, capture.moments.documents, 0))) {}
 
   std::any part(StreamKind kind, int64_t row) const override {
     if (kind == StreamKind::key) return {};
@@ -22,11 +24,12 @@ class LagParts : public KeptParts {
     const at::Tensor count = field("count");
     const at::Tensor none = count <= count.slice(0, 0, 1) * kRounding;
     return std::make_shared<const LagReplicates>(
-        LagReplicates{at::where(none, 0.0, field("sum")), at::where(none, 0.0, count)});
+        LagReplicates{at::where(none, 0.0, field("sum")), at::where(none, 0.0, count), single_});
   }
 
  private:
   AnalyzedCapture capture_;
+  bool single_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "ropewalk/kernels/torch.h"
+#include "ropewalk/kernels/moments/lags.h"
 
 namespace ropewalk {
 
@@ -30,20 +30,22 @@ struct RopeLayer {
   TurnCovariance queries;
   TurnCovariance keys;
 
-  // Distances between tokens at which logits are taken; none where the context is unknown.
-  std::vector<int64_t> lags;
-  at::Tensor cosines;  // of theta times lag, [pairs, lags]; queries' scaling included, as below
+  // Distances between tokens over which logits are averaged; none where the context is unknown.
+  // Below, means over the pairs of tokens whose distance lies in a window, by case, or one row for
+  // all cases where they have the same.
+  std::vector<DistanceWindow> windows;
+  at::Tensor cosines;  // of theta times distance, [replicates, pairs, windows]; scaling included
   at::Tensor sines;
-  at::Tensor scaling;  // [lags]: mean of what scales queries by position, at each lag
-  // The mean over all distances up to kNearDistance less that over those from a quarter of the
-  // context on, of the same: [pairs] each, and for what does not turn.
-  at::Tensor near_cosines;
-  at::Tensor near_sines;
-  double near_scaling = 0;
+  at::Tensor scaling;    // [replicates, windows]: what scales queries by position
+  at::Tensor distances;  // [replicates, windows]
+
+  int64_t span = 0;          // distances that preferences are taken over: those below it
+  at::Tensor every_scaling;  // [span]: what scales queries at each; undefined: nothing does
 
   int64_t pairs() const { return theta.size(0); }
+  // Whether all distances have the same logit of a mean query and key, but for a bias of distance.
+  bool constant() const { return !turns && !every_scaling.defined(); }
 };
-inline constexpr int64_t kNearDistance = 16;
 
 // Sums of a stream before RoPE for the whole sample (row 0) and without each block (rows 1 …):
 // of tokens from kFirstTokens on, and of those before it (moments/accumulators/pre_rope.h).
@@ -60,10 +62,12 @@ struct PreRopeReplicates {
   at::Tensor tokens() const { return late_tokens + first_tokens; }
 };
 
-// Actual logits by distance, without the softmax scale: [replicates, lags].
+// Actual logits by distance, without the softmax scale and any bias of distance: [replicates,
+// windows].
 struct LagReplicates {
   at::Tensor sum;
   at::Tensor count;
+  bool single = false;  // at single distances, as captures of earlier versions have them
 
   at::Tensor mean() const { return sum / count; }  // NaN where there is no pair
 };
@@ -74,6 +78,7 @@ struct RopeReplicates {
   std::shared_ptr<const PreRopeReplicates> queries;
   std::shared_ptr<const PreRopeReplicates> keys;
   std::shared_ptr<const LagReplicates> lags;
+  double slope = 0;  // what a logit loses per token of distance (ALiBi)
 
   bool has_sums() const { return queries && keys; }
 };

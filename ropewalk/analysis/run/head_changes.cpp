@@ -28,7 +28,7 @@ Estimate absolute(Estimate number) {
 }
 
 // A head's number, as the reading takes it. That of a step function has no replicates: they mostly
-// agree, which is no certainty.
+// agree, which is no certainty. Its error is on the statistic's scale.
 Estimate number_of(const CheckpointTable& checkpoint, const IndexedView& view, size_t row,
                    size_t number) {
   Estimate found = head_estimate(checkpoint, view.index, row, number);
@@ -37,9 +37,10 @@ Estimate number_of(const CheckpointTable& checkpoint, const IndexedView& view, s
 }
 
 // The same on the statistic's scale, of numbers per token over the context. `sizes`: of its blocks.
-Estimate scaled(const Estimate& number, const ChangeScale& scale, double unit,
+Estimate scaled(const Estimate& number, const Statistic& statistic, double unit,
                 const std::vector<double>& sizes) {
-  const auto of = [&](double value) { return scale.of(value / unit); };
+  const auto of = [&](double value) { return statistic.scale.of(value / unit); };
+  if (statistic.step) return {of(number.value), number.se, {}};
   Estimate found{of(number.value), kNone, {}};
   for (const double replicate : number.replicates) found.replicates.push_back(of(replicate));
   found.se = found.replicates.empty()
@@ -177,18 +178,20 @@ std::vector<HeadChange> CheckpointComparison::find_changes(const IndexedView& vi
     std::vector<Estimate> before, scaled_before;
     for (size_t i = 0; i < from_.size(); ++i) {
       before.push_back(number_of(*from_[i], view, rows[i].row, rows[i].number));
-      scaled_before.push_back(scaled(before.back(), statistic.scale, unit,
+      scaled_before.push_back(scaled(before.back(), statistic, unit,
                                      block_sizes(*from_[i], rows[i].row, rows[i].number)));
+      if (statistic.step) before.back().se = kNone;
     }
-    const Estimate to = times(number_of(*to_, view, after.row, after.number), sign == 0 ? 1 : sign);
+    Estimate to = times(number_of(*to_, view, after.row, after.number), sign == 0 ? 1 : sign);
+    const Estimate scaled_to =
+        scaled(to, statistic, unit, block_sizes(*to_, after.row, after.number));
+    if (statistic.step) to.se = kNone;
     HeadChange one;
     one.row = after.row;
     one.before = mean_of(before).value;
     one.after = to.value;
     one.change = change_of(before, to, after);
     if (std::isnan(one.change.value)) continue;
-    const Estimate scaled_to =
-        scaled(to, statistic.scale, unit, block_sizes(*to_, after.row, after.number));
     const Change on_scale = change_of(scaled_before, scaled_to, after);
     one.effect = on_scale.value;
     one.effect_se = on_scale.se;

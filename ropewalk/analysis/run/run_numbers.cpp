@@ -76,7 +76,8 @@ bool add_series(CheckpointNumbers& numbers, const CheckpointTable& checkpoint,
     for (const SeriesMean& mean : means) {
       if (mean.rope != rope || mean.heads.empty()) continue;
       const int64_t heads = *std::max_element(mean.heads.begin(), mean.heads.end());
-      of.push_back({checkpoint.grids[mean.grid], mean.value, mean.se, heads});
+      const SeriesGrid& grid = checkpoint.grids[mean.grid];
+      of.push_back({grid.drawn(), mean.value, mean.se, heads, grid.x, grid.end});
     }
   }
   return agrees;

@@ -52,10 +52,12 @@ struct HeadPoint {
 
 // The mean of a series (series.h) over the heads that have the same points.
 struct SeriesNumbers {
-  std::vector<double> x;  // thetas of rotary pairs, or distances
+  std::vector<double> x;  // thetas of rotary pairs, positions, or mean distances of windows
   std::vector<double> value;
   std::vector<double> se;
   int64_t heads = 0;
+  std::vector<double> begin{};  // of windows; else as `x`
+  std::vector<double> end{};    // of windows; else none
 };
 
 struct CheckpointNumbers {

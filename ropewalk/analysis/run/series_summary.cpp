@@ -20,6 +20,19 @@ Json describe(const SeriesMean& mean) {
   return {{"value", list_of(mean.value)}, {"se", list_of(mean.se)}, {"heads", mean.heads}};
 }
 
+// Heads with other points, as in layers whose attention slides, have a mean of their own. Returns
+// the mean over the most heads; null: there is none.
+const SeriesMean* widest_mean(const std::vector<SeriesMean>& means, int64_t rope) {
+  const auto heads = [](const SeriesMean& mean) {
+    return mean.heads.empty() ? 0 : *std::max_element(mean.heads.begin(), mean.heads.end());
+  };
+  const SeriesMean* widest = nullptr;
+  for (const SeriesMean& mean : means) {
+    if (mean.rope == rope && (widest == nullptr || heads(mean) > heads(*widest))) widest = &mean;
+  }
+  return widest;
+}
+
 const Json& member(const Json& json, const std::string& key) {
   static const Json kNothing;
   if (!json.is_object()) return kNothing;
@@ -67,7 +80,7 @@ Json summarize_bands(const CheckpointTable& checkpoint) {
       }
     }
     if (set.is_null()) continue;
-    set["theta"] = checkpoint.grids[grid];
+    set["theta"] = checkpoint.grids[grid].x;
     sets.push_back(std::move(set));
   }
   return sets.empty() ? Json() : sets;
@@ -77,12 +90,14 @@ Json summarize_curves(const CheckpointTable& checkpoint, int64_t rope) {
   Json curves;
   for (size_t index = 0; index < checkpoint.series.size(); ++index) {
     if (series()[index]->table != SeriesTable::curves) continue;
-    for (const SeriesMean& mean : checkpoint.series[index].means) {
-      if (mean.rope != rope) continue;
-      Json& curve = curves[series()[index]->key];
-      curve = describe(mean);
-      curve["x"] = checkpoint.grids[mean.grid];
-    }
+    const SeriesMean* const mean = widest_mean(checkpoint.series[index].means, rope);
+    if (mean == nullptr) continue;
+    Json& curve = curves[series()[index]->key];
+    curve = describe(*mean);
+    const SeriesGrid& grid = checkpoint.grids[mean->grid];
+    curve["x"] = grid.x;
+    if (!grid.end.empty()) curve["x_end"] = grid.end;
+    if (!grid.mean.empty()) curve["x_mean"] = grid.mean;
   }
   return curves;
 }
@@ -92,7 +107,7 @@ bool fill_series_errors(std::vector<SeriesMean>& means, size_t index,
   const std::string& key = series()[index]->key;
   bool agrees = true;
   for (SeriesMean& mean : means) {
-    const std::vector<double>& points = checkpoint.grids[mean.grid];
+    const std::vector<double>& points = checkpoint.grids[mean.grid].x;
     if (series()[index]->table == SeriesTable::bands) {
       const Json& sets = member(member(summary, "bands"), checkpoint.label);
       if (!sets.is_array()) continue;
@@ -106,7 +121,8 @@ bool fill_series_errors(std::vector<SeriesMean>& means, size_t index,
     const Json& group =
         mean.rope == SeriesMean::kAll ? summary : member(summary, mean.rope == 1 ? "rope" : "nope");
     const Json& curve = member(member(member(group, "curves"), checkpoint.label), key);
-    if (curve.is_null()) continue;
+    // The summary has the mean over the most heads alone.
+    if (curve.is_null() || &mean != widest_mean(means, mean.rope)) continue;
     const bool found = same(member(curve, "x"), points) && take(mean, curve);
     agrees = agrees && found;
   }

@@ -1,58 +1,69 @@
 // Which distance between a query and a key a head prefers. curves.csv has both curves.
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 #include "ropewalk/analysis/math/resampling.h"
 #include "ropewalk/analysis/replicates/distance_curves.h"
+#include "ropewalk/analysis/replicates/distance_flags.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 
 namespace ropewalk::statistic {
 namespace {
 
-constexpr int64_t kFewestLags = 3;  // for a correlation
+constexpr int64_t kFewestPoints = 3;   // for a correlation
+constexpr int64_t kNearDistance = 16;  // and nearer
 
-at::Tensor lags_of(const RopeLayer& layer) {
-  return at::tensor(layer.lags, at::kLong).to(at::kDouble);
-}
-
-// Correlation of rows [replicates, lags] over the lags that `use` marks, in float64: [replicates].
-at::Tensor correlation(const at::Tensor& a, const at::Tensor& b, const at::Tensor& use) {
-  const at::Tensor n = use.sum(1, true);
+// Correlation of rows [replicates, points], weighted: [replicates].
+at::Tensor correlation(const at::Tensor& a, const at::Tensor& b, const at::Tensor& weights) {
+  const at::Tensor all = weights.sum(1, true);
   const auto centred = [&](const at::Tensor& x) {
-    const at::Tensor kept = at::where(use > 0, x, 0.0);
-    return (kept - kept.sum(1, true) / n) * use;
+    const at::Tensor kept = at::where(weights > 0, x, 0.0);
+    return kept - (kept * weights).sum(1, true) / all;
   };
   const at::Tensor x = centred(a), y = centred(b);
-  const at::Tensor sizes = (row_dot(x, x) * row_dot(y, y)).sqrt();
-  const at::Tensor known = (sizes > 0).logical_and(n.squeeze(1) >= kFewestLags);
-  return at::where(known, (row_dot(x, y) / sizes).clamp(-1, 1), kUndefined);
+  const at::Tensor sizes = (row_dot(x * weights, x) * row_dot(y * weights, y)).sqrt();
+  const at::Tensor known = (sizes > 0).logical_and((weights > 0).sum(1) >= kFewestPoints);
+  return at::where(known, (row_dot(x * weights, y) / sizes).clamp(-1, 1), kUndefined);
+}
+
+// The head's preference; of its curve at every distance.
+bool has_preference(const HeadReplicates& head) {
+  return head.rope && !prefers_no_distance(head) && distance_curves(head).every.defined();
 }
 
 at::Tensor compute(const HeadReplicates& head) {
-  at::Tensor numbers = at::full({head.blocks() + 1, 5}, kUndefined, at::kDouble);
-  if (!head.rope) return numbers;
+  at::Tensor numbers = at::full({head.blocks() + 1, 6}, kUndefined, at::kDouble);
+  if (!has_preference(head)) return numbers;
   const RopeLayer& layer = *head.rope->layer;
   const DistanceCurves& curves = distance_curves(head);
-  if (!curves.predicted.defined()) return numbers;
-  const double scale = head.units.scale;
-  if (layer.turns) {
-    numbers.select(1, 0).copy_(lags_of(layer).index_select(0, curves.predicted.argmax(1)));
-  }
-  const at::Tensor range = curves.predicted.amax(1) - curves.predicted.amin(1);
-  const bool flat = !layer.turns && layer.near_scaling == 0;  // but for rounding
-  numbers.select(1, 1).copy_((flat ? at::zeros_like(range) : range) * scale);
-  numbers.select(1, 2).copy_(curves.near * scale);
+  const at::Tensor& every = curves.every;
+  const int64_t far = (layer.span + 3) / 4;
+  numbers.select(1, 0).copy_(every.argmax(1));
+  numbers.select(1, 1).copy_(every.amax(1) - every.amin(1));
+  numbers.select(1, 2).copy_(every.slice(1, 0, kNearDistance + 1).mean(1) -
+                             every.slice(1, far).mean(1));
+  const at::Tensor octaves = at::arange(1, layer.span + 1, at::kDouble).log2();
+  numbers.select(1, 3).copy_(at::mv(every.softmax(1), octaves));
+  const at::Tensor unknown = every.isnan().any(1);
+  numbers.select(1, 0).masked_fill_(unknown, kUndefined);
   if (!curves.actual.defined()) return numbers;
-  const at::Tensor known = curves.actual.isnan().logical_not();
-  const at::Tensor apart = lags_of(layer) >= 1;
-  if (layer.turns) {
-    numbers.select(1, 3).copy_(
-        correlation(curves.predicted, curves.actual, known.logical_and(apart).to(at::kDouble)));
-  }
-  const at::Tensor content = at::where(known, curves.actual - curves.predicted, 0.0);
-  numbers.select(1, 4).copy_((content.square().sum(1) / known.sum(1)).sqrt() * std::abs(scale));
+  const at::Tensor pairs = at::where(curves.actual.isnan(), 0.0,
+                                     head.rope->lags->count.slice(1, 0, curves.actual.size(1)));
+  std::vector<double> apart;  // 0 of a token with itself
+  for (const DistanceWindow& window : layer.windows) apart.push_back(window.begin > 0 ? 1 : 0);
+  numbers.select(1, 4).copy_(
+      correlation(curves.predicted, curves.actual, pairs * at::tensor(apart, at::kDouble)));
+  const at::Tensor content = at::where(pairs > 0, curves.actual - curves.predicted, 0.0);
+  numbers.select(1, 5).copy_(((content.square() * pairs).sum(1) / pairs.sum(1)).sqrt());
   return numbers;
+}
+
+at::Tensor span(const HeadReplicates& head) {
+  const double found =
+      has_preference(head) ? static_cast<double>(head.rope->layer->span) : kUndefined;
+  return at::full({1, 1}, found, at::kDouble);
 }
 
 // How often blocks are drawn, less once each: [draws, blocks].
@@ -68,25 +79,62 @@ const at::Tensor& draws(size_t blocks) {
   return found;
 }
 
-// The best distance is a step function of the curve: spread over resamples of it (resampling.h).
-// Where all of them have the same one, that is no certainty: distances between are not listed.
-double argmax_error(const HeadReplicates& head) {
-  if (!head.rope || !head.rope->layer->turns || head.blocks() < 2) return kUndefined;
-  const at::Tensor& curve = distance_curves(head).predicted;
-  if (!curve.defined()) return kUndefined;
-  const auto g = static_cast<double>(head.blocks());
-  const at::Tensor parts = (curve.slice(0, 0, 1) - curve.slice(0, 1)) * ((g - 1) / g);
-  const at::Tensor drawn =
-      at::mm(draws(static_cast<size_t>(head.blocks())), parts) + curve.slice(0, 0, 1);
-  const at::Tensor best = lags_of(*head.rope->layer).index_select(0, drawn.argmax(1)).contiguous();
-  const double* data = best.const_data_ptr<double>();
-  const double spread = standard_deviation({data, static_cast<size_t>(best.numel())});
-  return spread > 0 ? spread : kUndefined;
+// The best distances of resamples of the curve (resampling.h), [draws]. A distance that no draw can
+// make the best, as draws move it by at most their length times its own parts', is not drawn.
+at::Tensor drawn_argmax(const at::Tensor& every, int64_t blocks) {
+  constexpr int64_t kAtOnce = 4096;
+  const auto g = static_cast<double>(blocks);
+  const at::Tensor parts = (every.slice(0, 0, 1) - every.slice(0, 1)) * ((g - 1) / g);
+  const at::Tensor& weights = draws(static_cast<size_t>(blocks));
+  const at::Tensor reach = parts.square().sum(0).sqrt() * weights.square().sum(1).max().sqrt();
+  const at::Tensor likely = every[0] + reach >= (every[0] - reach).max();
+  const at::Tensor left = likely.nonzero().squeeze(1);
+  at::Tensor best = at::zeros({kResamples}, at::kLong);
+  at::Tensor highest =
+      at::full({kResamples}, -std::numeric_limits<double>::infinity(), at::kDouble);
+  for (int64_t from = 0; from < left.size(0); from += kAtOnce) {
+    const at::Tensor some = left.slice(0, from, from + kAtOnce);
+    const at::Tensor drawn =
+        at::mm(weights, parts.index_select(1, some)) + every[0].index_select(0, some);
+    const auto [high, at] = drawn.max(1);
+    best = at::where(high > highest, some.index_select(0, at), best);
+    highest = at::maximum(high, highest);
+  }
+  return best;
 }
 
-bool coarse_argmax(const HeadReplicates& head) {
-  if (!head.rope || !head.rope->layer->turns || head.blocks() < 2) return false;
-  return distance_curves(head).predicted.defined() && std::isnan(argmax_error(head));
+// Half of what holds the middle 68 % of the resamples, in octaves: the best distance is a step
+// function of the curve. A whole number is known to half a token at best.
+double argmax_error(const HeadReplicates& head) {
+  if (!has_preference(head) || head.blocks() < 2) return kUndefined;
+  const at::Tensor& every = distance_curves(head).every;
+  if (every.isnan().any().item<bool>()) return kUndefined;
+  const auto octaves = [](const at::Tensor& distance) { return (distance + 1).log2(); };
+  const at::Tensor best = octaves(drawn_argmax(every, head.blocks()).to(at::kDouble));
+  const auto between = [](const at::Tensor& ends) {
+    return (ends[1] - ends[0]).item<double>() / 2;
+  };
+  const double drawn = between(best.quantile(at::tensor({0.16, 0.84}, at::kDouble)));
+  const auto found = static_cast<double>(every[0].argmax().item<int64_t>());
+  return std::max(drawn, between(octaves(at::tensor({found - 0.5, found + 0.5}, at::kDouble))));
+}
+
+bool has_single_distances(const HeadReplicates& head) {
+  return head.rope && head.rope->lags && head.rope->lags->single;
+}
+
+std::vector<HeadFlag> flags() {
+  return {
+      {"no_lags", "The capture holds no logits by distance: numbers that need them are empty.",
+       [](const HeadReplicates& head) { return !head.rope || !head.rope->lags; }},
+      {kNoDistance,
+       "Without RoPE or a bias of distance, the mean query and key have the same logit at every "
+       "distance: numbers of which distance the head prefers are empty.",
+       prefers_no_distance},
+      {kSingleDistances,
+       "The capture is of an earlier version, which took logits at single distances and not "
+       "over windows: beside captures that have windows, numbers that need them are empty.",
+       has_single_distances}};
 }
 
 }  // namespace
@@ -97,35 +145,43 @@ const std::vector<Statistic>& distance() {
     std::vector<Statistic> list = computed_by(
         compute,
         {head_statistic("dist_argmax", "preferred distance", Hue::both,
-                        "distance, of those in curves.csv, at which the RoPE-rotated mean query "
-                        "and mean key have the largest logit",
+                        "distance, below `dist_context`, at which the RoPE-rotated mean query and "
+                        "mean key have the largest logit; its error is half the range of the "
+                        "middle 68 % of resamples, in octaves of distance plus 1",
                         ChangeScale::distance, 0, kAny),
          head_statistic("dist_range", "preference of distance", Hue::both,
                         "largest less smallest logit of the RoPE-rotated mean query and mean key, "
-                        "over the distances in curves.csv",
+                        "over every distance below `dist_context`",
                         ChangeScale::size, 0, kAny),
          head_statistic("dist_near", "preference of near tokens", Hue::both,
                         "mean logit of the mean query and key over all distances up to 16 less "
-                        "that over all from a quarter of the context on",
+                        "that over all from a quarter of `dist_context` on",
                         ChangeScale::plain, -kAny, kAny, true),
+         head_statistic("dist_reach", "reach of the preference", Hue::both,
+                        "mean of log2 of distance plus 1 under the softmax, over every distance "
+                        "below `dist_context`, of the logit of the mean query and key: how far "
+                        "these alone look, in octaves",
+                        ChangeScale::plain, 0, kAny, true),
          head_statistic("dist_r", "predicted and actual logits, r", Hue::both,
                         "correlation of the logit of the mean query and key with the mean actual "
-                        "logit, over the distances in curves.csv from 1 on",
+                        "logit, over the windows of curves.csv from distance 1 on, weighted by "
+                        "their pairs",
                         ChangeScale::correlation, -1, 1),
          head_statistic("dist_content", "logits beyond the means", Hue::both,
-                        "root mean square, over the distances in curves.csv, of the mean actual "
-                        "logit less that of the mean query and key: what content adds",
+                        "root mean square, over the windows of curves.csv, weighted by their "
+                        "pairs, of the mean actual logit less that of the mean query and key: what "
+                        "content adds",
                         ChangeScale::size, 0, kAny)});
     list.front().step = true;
     list.front().step_error = argmax_error;
-    list.front().flags = {
-        {"coarse_argmax",
-         "No resample of the documents prefers another of the listed distances: the preferred "
-         "distance is known no better than the list, and has no standard error.",
-         coarse_argmax}};
-    list.back().flags = {
-        {"no_lags", "The capture holds no logits by distance: numbers that need them are empty.",
-         [](const HeadReplicates& head) { return !head.rope || !head.rope->lags; }}};
+    list.push_back(head_statistic("dist_context", "distances asked for", Hue::both,
+                                  "the smallest context of the study's checkpoints, or the sliding "
+                                  "window of the layer where it is smaller: preferences are of "
+                                  "distances below it",
+                                  ChangeScale::plain, 0, kAny));
+    list.back().compute = span;
+    list.back().error = false;
+    list.back().flags = flags();
     return list;
   }();
   return kStatistics;

@@ -8,15 +8,30 @@ namespace {
 
 // Of a curve that the head has.
 template <at::Tensor DistanceCurves::*Member>
-std::vector<double> lags(const HeadReplicates& head) {
-  if (!head.rope || !(distance_curves(head).*Member).defined()) return {};
-  const std::vector<int64_t>& found = head.rope->layer->lags;
-  return {found.begin(), found.end()};
+std::vector<double> begins(const HeadReplicates& head) {
+  std::vector<double> found;
+  if (!head.rope || !(distance_curves(head).*Member).defined()) return found;
+  for (const DistanceWindow& window : head.rope->layer->windows) {
+    found.push_back(static_cast<double>(window.begin));
+  }
+  return found;
+}
+
+SeriesWindows windows(const HeadReplicates& head) {
+  SeriesWindows found;
+  const RopeLayer& layer = *head.rope->layer;
+  for (const DistanceWindow& window : layer.windows) {
+    found.end.push_back(static_cast<double>(window.end));
+  }
+  const at::Tensor means = layer.distances[0].contiguous();
+  const double* data = means.const_data_ptr<double>();
+  found.mean.assign(data, data + means.numel());
+  return found;
 }
 
 template <at::Tensor DistanceCurves::*Member>
 at::Tensor logits(const HeadReplicates& head) {
-  return distance_curves(head).*Member * head.units.scale;
+  return distance_curves(head).*Member;
 }
 
 }  // namespace
@@ -24,16 +39,31 @@ at::Tensor logits(const HeadReplicates& head) {
 const std::vector<SeriesStatistic>& distance() {
   constexpr double kAny = std::numeric_limits<double>::max();
   static const std::vector<SeriesStatistic> kList{
-      {"dist_pred", "predicted logit",
-       "logit of the RoPE-rotated mean query and mean key, `x` tokens apart; the means are those "
-       "before RoPE, over tokens from position 4 on",
-       SeriesTable::curves, Hue::both, -kAny, kAny, lags<&DistanceCurves::predicted>,
-       logits<&DistanceCurves::predicted>},
-      {"dist_actual", "mean actual logit",
-       "mean logit of the queries and keys of a document that stand `x` tokens apart, both from "
-       "position 4 on",
-       SeriesTable::curves, Hue::both, -kAny, kAny, lags<&DistanceCurves::actual>,
-       logits<&DistanceCurves::actual>}};
+      {"dist_pred",
+       "predicted logit",
+       "logit of the RoPE-rotated mean query and mean key, mean over the pairs of tokens whose "
+       "distance is at least `x` and below `x_end`; the means are those before RoPE, over tokens "
+       "from position 4 on",
+       SeriesTable::curves,
+       Hue::both,
+       -kAny,
+       kAny,
+       begins<&DistanceCurves::predicted>,
+       logits<&DistanceCurves::predicted>,
+       {},
+       windows},
+      {"dist_actual",
+       "mean actual logit",
+       "mean logit of the queries and keys of a document whose distance is at least `x` and below "
+       "`x_end`, both from position 4 on",
+       SeriesTable::curves,
+       Hue::both,
+       -kAny,
+       kAny,
+       begins<&DistanceCurves::actual>,
+       logits<&DistanceCurves::actual>,
+       {},
+       windows}};
   return kList;
 }
 

@@ -27,6 +27,13 @@ struct PositionFigure {
   std::vector<Line> lines{};
 };
 
+// Points that are windows: where each ends (the first place past it), and the mean of what lies in
+// it, where it is drawn.
+struct SeriesWindows {
+  std::vector<double> end;
+  std::vector<double> mean;
+};
+
 // Numbers of a head along something: rotary pairs, distances or positions. Tables, their readers,
 // errors, means over heads in summary.json and what documents say about it take it from the list.
 struct SeriesStatistic {
@@ -38,12 +45,16 @@ struct SeriesStatistic {
   double low = -std::numeric_limits<double>::max();  // limits of its values
   double high = std::numeric_limits<double>::max();
 
-  // Where the head has numbers: theta of each pair (radians per token), distances, or positions.
+  // Where the head has numbers: theta of each pair (radians per token), distances (where their
+  // windows begin), or positions.
   // None: the head has no such numbers at all.
   std::vector<double> (*points)(const HeadReplicates&) = nullptr;
   // [replicates, points] float64, as Statistic::compute; NaN where undefined.
   at::Tensor (*compute)(const HeadReplicates&) = nullptr;
   PositionFigure figure{};  // of one between 0 and 1, though an estimate may lie above
+  // Of points that are windows: the rest of them. Null: points are places. Called where there are
+  // points.
+  SeriesWindows (*windows)(const HeadReplicates&) = nullptr;
 };
 
 // All of them, in the order of columns and curves: those of series/.

@@ -116,8 +116,8 @@ struct Statistic {
   // run (carried_signs.h).
   at::Tensor (*compute)(const HeadReplicates&) = nullptr;
   int64_t member = 0;
-  // It takes a few listed values alone: it never counts as changed, and its changes have the errors
-  // of both sides.
+  // It jumps from value to value: it never counts as changed, and its changes have the errors of
+  // both sides. These are on `scale`, not in its own unit.
   bool step = false;
   // The standard error where the jackknife fails; null: the jackknife.
   double (*step_error)(const HeadReplicates&) = nullptr;

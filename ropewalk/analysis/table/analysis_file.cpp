@@ -17,7 +17,7 @@ namespace {
 
 // What is kept of each struct, for who writes and for who reads. A struct that gets another member
 // is another edition: kLayout counts them.
-constexpr int kLayout = 2;
+constexpr int kLayout = 3;
 
 template <typename Archive>
 void members(Archive& with, CheckpointOrigin& x) {
@@ -35,6 +35,10 @@ void members(Archive& with, HeadColumn& x) {
 template <typename Archive>
 void members(Archive& with, HeadAxis& x) {
   with(x.vector, x.drift, x.sign);
+}
+template <typename Archive>
+void members(Archive& with, SeriesGrid& x) {
+  with(x.x, x.end, x.mean);
 }
 template <typename Archive>
 void members(Archive& with, SeriesMean& x) {

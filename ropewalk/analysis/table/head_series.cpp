@@ -64,15 +64,14 @@ SeriesSums& sums_for(std::vector<SeriesSums>& all, size_t grid, int64_t rope) {
   return sums;
 }
 
-std::span<const double> series_points(const CheckpointTable& checkpoint, size_t index,
-                                      size_t head) {
-  if (index >= checkpoint.series.size() || head >= checkpoint.series[index].heads()) return {};
+const SeriesGrid& series_points(const CheckpointTable& checkpoint, size_t index, size_t head) {
+  static const SeriesGrid kNone;
+  if (index >= checkpoint.series.size() || head >= checkpoint.series[index].heads()) return kNone;
   const size_t grid = checkpoint.series[index].grid[head];
-  if (grid == HeadSeries::kNoGrid) return {};
-  return checkpoint.grids[grid];
+  return grid == HeadSeries::kNoGrid ? kNone : checkpoint.grids[grid];
 }
 
-size_t find_grid(CheckpointTable& checkpoint, const std::vector<double>& points) {
+size_t find_grid(CheckpointTable& checkpoint, const SeriesGrid& points) {
   const auto known = std::find(checkpoint.grids.begin(), checkpoint.grids.end(), points);
   if (known != checkpoint.grids.end()) {
     return static_cast<size_t>(known - checkpoint.grids.begin());
@@ -86,7 +85,7 @@ void append_series(CheckpointTable& checkpoint, const CheckpointTable& part) {
   checkpoint.series_flag.insert(checkpoint.series_flag.end(), part.series_flag.begin(),
                                 part.series_flag.end());
   std::vector<size_t> grids;
-  for (const std::vector<double>& points : part.grids) {
+  for (const SeriesGrid& points : part.grids) {
     grids.push_back(find_grid(checkpoint, points));
   }
   for (size_t index = 0; index < part.series.size(); ++index) {

@@ -7,6 +7,18 @@
 
 namespace ropewalk {
 
+// Points that heads share: thetas of pairs, or distances or positions of curves. Of windows, where
+// they begin and end and the mean of what lies in each; else the last two are empty.
+struct SeriesGrid {
+  std::vector<double> x{};
+  std::vector<double> end{};
+  std::vector<double> mean{};
+
+  bool operator==(const SeriesGrid&) const = default;
+  // Where the points are drawn.
+  const std::vector<double>& drawn() const { return mean.empty() ? x : mean; }
+};
+
 // The mean over heads of a series, at each point of a grid.
 struct SeriesMean {
   static constexpr int64_t kAll = -1;
@@ -55,11 +67,11 @@ SeriesSums& sums_for(std::vector<SeriesSums>& all, size_t grid, int64_t rope);
 
 struct CheckpointTable;
 
-// The points of a head: theta of each pair, or distances. None where it has no such numbers.
-std::span<const double> series_points(const CheckpointTable& checkpoint, size_t index, size_t head);
+// The points of a head. None where it has no such numbers.
+const SeriesGrid& series_points(const CheckpointTable& checkpoint, size_t index, size_t head);
 
-// The grid of these points, which is added where the checkpoint does not have it yet.
-size_t find_grid(CheckpointTable& checkpoint, const std::vector<double>& points);
+// The place of such a grid, which is added where the checkpoint does not have it yet.
+size_t find_grid(CheckpointTable& checkpoint, const SeriesGrid& points);
 
 // Adds the series of another part of the same checkpoint.
 void append_series(CheckpointTable& checkpoint, const CheckpointTable& part);

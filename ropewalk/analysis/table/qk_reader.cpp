@@ -19,15 +19,6 @@ namespace {
 
 using Checkpoint = CheckpointTable;
 
-bool holds_flag(std::string_view flags, std::string_view wanted) {
-  while (true) {
-    const size_t end = flags.find(';');
-    if (flags.substr(0, end) == wanted) return true;
-    if (end == std::string_view::npos) return false;
-    flags.remove_prefix(end + 1);
-  }
-}
-
 std::string needed_columns() {
   std::string text = "checkpoint (or model), layer, q_head (or head), pc";
   for (const Statistic* statistic : statistics()) {

@@ -43,10 +43,10 @@ void round_all(std::vector<double>& values) {
 
 // Points that only differ in digits which no table has are the same ones.
 void round_grids(CheckpointTable& checkpoint) {
-  const std::vector<std::vector<double>> exact = std::exchange(checkpoint.grids, {});
+  const std::vector<SeriesGrid> exact = std::exchange(checkpoint.grids, {});
   std::vector<size_t> indexes;
-  for (std::vector<double> points : exact) {
-    round_all(points);
+  for (SeriesGrid points : exact) {
+    for (auto* numbers : {&points.x, &points.end, &points.mean}) round_all(*numbers);
     indexes.push_back(find_grid(checkpoint, points));
   }
   for (HeadSeries& one : checkpoint.series) {
@@ -73,6 +73,15 @@ const HeadColumn& CheckpointTable::column(std::string_view key) const {
 void add_flag(std::string& flags, std::string_view name) {
   if (!flags.empty()) flags += ';';
   flags += name;
+}
+
+bool holds_flag(std::string_view flags, std::string_view wanted) {
+  while (true) {
+    const size_t end = flags.find(';');
+    if (flags.substr(0, end) == wanted) return true;
+    if (end == std::string_view::npos) return false;
+    flags.remove_prefix(end + 1);
+  }
 }
 
 void append_heads(CheckpointTable& checkpoint, const CheckpointTable& part) {

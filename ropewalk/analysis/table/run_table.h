@@ -73,14 +73,14 @@ struct CheckpointTable {
   std::vector<int64_t> n_q;      // tokens
   std::vector<int64_t> n_k;
   std::vector<int64_t> n_blocks;
-  std::vector<std::string> flag;       // of qk.csv: names joined by ';'
-  std::vector<std::string> head_flag;  // of heads.csv
-  std::vector<HeadAxis> axes;          // PC0, by head, not by row; empty: the table was read
-  std::vector<HeadColumn> columns;     // in the order of statistics()
-  std::vector<double> block_sizes;     // [heads, blocks]: tokens left out with each replicate
-  std::vector<HeadSeries> series;      // in the order of series(); empty: no such table was read
-  std::vector<std::vector<double>> grids;  // points that heads share: thetas of pairs, distances
-  std::vector<std::string> series_flag;    // by head: of bands.csv and curves.csv
+  std::vector<std::string> flag;         // of qk.csv: names joined by ';'
+  std::vector<std::string> head_flag;    // of heads.csv
+  std::vector<HeadAxis> axes;            // PC0, by head, not by row; empty: the table was read
+  std::vector<HeadColumn> columns;       // in the order of statistics()
+  std::vector<double> block_sizes;       // [heads, blocks]: tokens left out with each replicate
+  std::vector<HeadSeries> series;        // in the order of series(); empty: no such table was read
+  std::vector<SeriesGrid> grids;         // points that heads share
+  std::vector<std::string> series_flag;  // by head: of bands.csv and curves.csv
   std::vector<LossRow> loss;  // of all positions, then by bin; empty: not measured, or not read
   std::vector<LossPart> loss_parts;  // of documents; empty: the table was read
 
@@ -97,8 +97,9 @@ struct RunTable {
   std::vector<CheckpointTable> checkpoints;
 };
 
-// Adds a name to flags that are joined by ';'.
+// Adds a name to flags that are joined by ';', and whether such flags hold a name.
 void add_flag(std::string& flags, std::string_view name);
+bool holds_flag(std::string_view flags, std::string_view wanted);
 
 // Adds the heads of another part of the same checkpoint.
 void append_heads(CheckpointTable& checkpoint, const CheckpointTable& part);

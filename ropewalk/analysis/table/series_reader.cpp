@@ -1,5 +1,6 @@
 #include "ropewalk/analysis/table/series_reader.h"
 
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -18,7 +19,8 @@ constexpr double kMost = std::numeric_limits<double>::max();
 
 // Points of one series of one head, with their numbers.
 struct SeriesPoints {
-  std::vector<double> x, value, se;
+  SeriesGrid grid;
+  std::vector<double> value, se;
 };
 
 // A head of the table: its checkpoint, and its series.
@@ -39,6 +41,10 @@ class SeriesCollector {
     q_head_ = header.require("q_head", "", needed);
     name_ = header.require(bands ? "pair" : "curve", "", needed);
     x_ = header.require(bands ? "theta" : "x", "", needed);
+    if (!bands) {
+      end_ = header.find("x_end");
+      mean_ = header.find("x_mean");
+    }
     for (const SeriesStatistic* one : series()) {
       const bool here = one->table == kind;
       values_.push_back(!here   ? std::nullopt
@@ -76,13 +82,14 @@ class SeriesCollector {
       if (!values_[i] || (kind_ == SeriesTable::curves && one.key != curve)) continue;
       SeriesPoints& points = numbers[i];
       if (kind_ == SeriesTable::bands) {
-        if (record.index(name_) != static_cast<int64_t>(points.x.size())) {
+        if (record.index(name_) != static_cast<int64_t>(points.grid.x.size())) {
           record.fail(name_, "pairs that follow each other from 0, once each");
         }
-      } else if (!points.x.empty() && !(points.x.back() < x)) {
+      } else if (!points.grid.x.empty() && !(points.grid.x.back() < x)) {
         record.fail(x_, "more than in the row before");
       }
-      points.x.push_back(x);
+      points.grid.x.push_back(x);
+      add_window(record, x, points.grid);
       points.value.push_back(record.number(*values_[i], one.low, one.high));
       points.se.push_back(errors_[i] ? record.number(*errors_[i], 0, kMost)
                                      : std::numeric_limits<double>::quiet_NaN());
@@ -107,10 +114,25 @@ class SeriesCollector {
  private:
   using Key = std::tuple<std::string, int64_t, int64_t>;
 
+  // Tables of earlier versions, and curves by position, have none.
+  void add_window(const CsvRecord& record, double x, SeriesGrid& grid) const {
+    if (!end_ || !mean_) return;
+    const double end = record.number(*end_, 0, kMost), mean = record.number(*mean_, 0, kMost);
+    const bool none = std::isnan(end) && std::isnan(mean);
+    const bool first = grid.x.size() == 1;
+    if (none && (first || grid.end.empty())) return;
+    if (!(end > x)) record.fail(*end_, "more than x, in all rows of a curve or in none");
+    if (!(mean >= x && mean < end)) record.fail(*mean_, "a number from x to x_end");
+    if (!first && grid.end.empty()) record.fail(*end_, "nothing, as in the row before");
+    grid.end.push_back(end);
+    grid.mean.push_back(mean);
+  }
+
   static void append(CheckpointTable& checkpoint, size_t index, const SeriesPoints& points) {
     HeadSeries& to = checkpoint.series[index];
     if (to.begin.empty()) to.begin.push_back(0);
-    to.grid.push_back(points.x.empty() ? HeadSeries::kNoGrid : find_grid(checkpoint, points.x));
+    to.grid.push_back(points.grid.x.empty() ? HeadSeries::kNoGrid
+                                            : find_grid(checkpoint, points.grid));
     to.value.insert(to.value.end(), points.value.begin(), points.value.end());
     to.se.insert(to.se.end(), points.se.begin(), points.se.end());
     to.begin.push_back(to.value.size());
@@ -120,6 +142,7 @@ class SeriesCollector {
   SeriesTable kind_;
   const CsvHeader& header_;
   size_t checkpoint_ = 0, layer_ = 0, q_head_ = 0, name_ = 0, x_ = 0;
+  std::optional<size_t> end_, mean_;
   std::vector<std::optional<size_t>> values_, errors_;  // by series
   std::vector<Key> order_;
   std::map<Key, Head> heads_;

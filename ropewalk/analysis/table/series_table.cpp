@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <limits>
 
 #include "ropewalk/analysis/table/qk_table.h"
 #include "ropewalk/analysis/table/table_columns.h"
@@ -12,6 +13,7 @@
 namespace ropewalk {
 namespace {
 
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kHeadColumns = 10;  // which head: the first columns of every table
 
 // Columns after those that say which head, and before `flag`.
@@ -24,7 +26,13 @@ std::vector<std::pair<std::string, std::string>> own_columns(SeriesTable table) 
     }
     return {
         {"curve", curves},
-        {"x", "distance of the key from the query in tokens, or the position that the curve names"},
+        {"x",
+         "distance of the key from the query in tokens, where the window of the point begins, or "
+         "the position that the curve names"},
+        {"x_end", "the first distance past the window; empty for positions"},
+        {"x_mean",
+         "mean distance of the pairs of tokens in the window, where figures draw the point; empty "
+         "for positions"},
         {"value", "the curve at `x`: logits, or what the curve says"},
         {"value_se", "standard error of `value` over documents"}};
   }
@@ -89,7 +97,7 @@ class SeriesWriter {
  private:
   void add_bands(const CheckpointTable& checkpoint, size_t head, const std::string& id,
                  const std::string& flags) {
-    const auto thetas = series_points(checkpoint, indexes_.front(), head);
+    const std::vector<double>& thetas = series_points(checkpoint, indexes_.front(), head).x;
     const bool sums = flags.find("no_pre_rope") == std::string::npos;
     for (size_t pair = 0; pair < thetas.size(); ++pair) {
       text_ += id;
@@ -111,14 +119,16 @@ class SeriesWriter {
   void add_curves(const CheckpointTable& checkpoint, size_t head, const std::string& id,
                   const std::string& flags) {
     for (const size_t index : indexes_) {
-      const auto points = series_points(checkpoint, index, head);
-      for (size_t i = 0; i < points.size(); ++i) {
+      const SeriesGrid& points = series_points(checkpoint, index, head);
+      for (size_t i = 0; i < points.x.size(); ++i) {
         const double value = checkpoint.series[index].values(head)[i];
         const double se = checkpoint.series[index].errors(head)[i];
         text_ += id;
         text_ += series()[index]->key;
         text_ += ',';
-        number(points[i]);
+        number(points.x[i]);
+        number(points.end.empty() ? kNone : points.end[i]);
+        number(points.mean.empty() ? kNone : points.mean[i]);
         number(value);
         number(se);
         const bool none = std::isnan(value);

@@ -115,10 +115,14 @@ Json distance_rows(const std::vector<DistanceLine>& lines, DistanceSpan& span) {
       span.low = std::min(span.low, value - se);
       span.high = std::max(span.high, value + se);
       span.farthest = std::max(span.farthest, line.x[i]);
+      const double end = line.end.empty() ? line.begin[i] + 1 : line.end[i];
+      span.windows = span.windows || end > line.begin[i] + 1;
       rows.push_back({{"curve", line.curve->name},
                       {"checkpoint", line.checkpoint},
                       {"color", line.color},
                       {"distance", line.x[i]},
+                      {"from", line.begin[i]},
+                      {"to", end - 1},
                       {"logit", value},
                       {"se", theme::number(line.se[i])},
                       {"low", value - se},
@@ -135,7 +139,7 @@ Json distance_panel(const DistancePanel& panel, const DistanceSpan& span,
   const Json shade{{"field", "color"}, {"type", "nominal"}, {"scale", nullptr}};
   const Json apart = Json::array({{{"field", "curve"}}, {{"field", "checkpoint"}}});
   Json tooltip = Json::array();
-  for (const char* field : {"checkpoint", "curve", "distance", "logit", "se"}) {
+  for (const char* field : {"checkpoint", "curve", "from", "to", "logit", "se"}) {
     tooltip.push_back({{"field", field}});
   }
   Json layers = Json::array();
@@ -190,13 +194,14 @@ void add_panels(Json& spec, Json datasets, Json panels, size_t columns, double g
   spec["spacing"] = {{"row", 14}, {"column", gap}};
 }
 
-std::string distance_words(bool errors) {
+std::string distance_words(const DistanceSpan& span) {
   return fmt::format(
       "Dashed, predicted: of the mean query and the mean key, turned by RoPE. Solid, actual: of "
       "all pairs of tokens of a document that stand so far apart. The gap between the curves is "
-      "what "
-      "content adds.{}",
-      errors ? " Shaded: ±1 standard error over documents." : "");
+      "what content adds.{}{}",
+      span.windows ? " From 4 tokens on a point is a mean over an octave of distances."
+                   : " Points are single distances, as an earlier version took them.",
+      span.errors ? " Shaded: ±1 standard error over documents." : "");
 }
 
 }  // namespace ropewalk

@@ -29,6 +29,7 @@ struct DistanceLine {
   std::string checkpoint;
   std::string color;
   std::span<const double> x, value, se;
+  std::span<const double> begin, end;  // of windows; `end` may be none: points are places
 };
 
 // What the axes of a panel must hold.
@@ -37,6 +38,7 @@ struct DistanceSpan {
   double high = -INFINITY;
   double farthest = 1;
   bool errors = false;
+  bool windows = false;  // of several distances each
 };
 
 // What colours tell apart: the field of the rows, "curve" or "checkpoint", and its values.
@@ -71,6 +73,6 @@ DistanceColors curve_colors(double room);
 void add_panels(Json& spec, Json datasets, Json panels, size_t columns, double gap);
 
 // What the curves are, for a subtitle.
-std::string distance_words(bool errors);
+std::string distance_words(const DistanceSpan& span);
 
 }  // namespace ropewalk

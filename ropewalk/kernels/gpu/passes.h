@@ -186,10 +186,15 @@ struct SumsPass {
 };
 void run(const SumsPass& pass, Stream stream);
 
-// For every chosen query head, the sums of the dot products q_t · k_(t - lag), of their squares,
-// and their number, in float64, added to what is there.
-inline constexpr int kMostLags = 48;
+// For every chosen query head, sums over its queries, in float64: for a single shift, of the dot
+// products q_t · k_(t - shift); for a bound, of q_t · (k_0 + … + k_(t - shift)). Each window adds
+// one of these sums less another to what is there. Within a run of tokens keys are summed in
+// float32; the sums of earlier runs are float64.
+inline constexpr int kMostLagShifts = 48;
+inline constexpr int kMostLagWindows = 48;
+inline constexpr int kMostLagOffsets = 16;
 inline constexpr int64_t kMostLagDimensions = 512;
+inline constexpr int64_t kLagRun = 64;  // tokens
 struct LagsPass {
   Number type = Number::float32;
   StridedHeads queries;  // the chosen heads, sorted
@@ -197,15 +202,47 @@ struct LagsPass {
   int64_t group = 1;     // query heads per KV head
   int64_t tokens = 0;
   int64_t d = 0;
-  int lag_count = 0;
-  int32_t lags[kMostLags] = {};  // each below `tokens`
-  int64_t tile = 0;              // tokens of a part
-  double* parts = nullptr;       // [tiles, query heads, lags, 2]: scratch
-  double* sum = nullptr;         // [lags]
-  double* squares = nullptr;     // [lags]
-  double* count = nullptr;       // [lags]
-  int64_t stride = 0;            // numbers from query head to query head, in all three
-  constexpr int64_t tiles() const { return (tokens + tile - 1) / tile; }
+  int shifts = 0;
+  int singles = 0;                     // number of single shifts, which come before bounds
+  int32_t shift[kMostLagShifts] = {};  // below `tokens`
+  int32_t index[kMostLagShifts] = {};  // for a bound: index of its offset
+  int offsets = 0;
+  int32_t offset[kMostLagOffsets] =
+      {};  // tokens of a run that a bound before another run ends with
+  int windows = 0;
+  int32_t first[kMostLagWindows] = {};  // index of a shift; -1: no pair is so far apart
+  int32_t last[kMostLagWindows] = {};   // index of the shift that is subtracted; -1: none
+  double pairs[kMostLagWindows] = {};   // added to `count`
+  double* before = nullptr;  // [keys, runs, d]: scratch, sums of the keys before each run
+  float* within = nullptr;   // [keys, runs, offsets, d]: scratch, sums up to each offset of a run
+  double* parts = nullptr;   // [runs * slices, queries, shifts]: scratch
+  double* sum = nullptr;     // [windows]
+  double* count = nullptr;   // [windows]
+  int64_t stride = 0;        // numbers from query head to query head, in both
+
+  constexpr int64_t runs() const { return (tokens + kLagRun - 1) / kLagRun; }
+  // The dimensions that a warp takes at once.
+  constexpr int64_t width() const { return d <= 64 ? 64 : 128; }
+  constexpr int64_t slices() const { return (d + width() - 1) / width(); }
+  // Adds a shift, single ones before bounds. The caller sees that there are not too many.
+  void add_shift(int64_t tokens_before, bool bound) {
+    shift[shifts] = static_cast<int32_t>(tokens_before);
+    if (bound) {
+      const auto at = static_cast<int32_t>((kLagRun - tokens_before % kLagRun) % kLagRun);
+      int found = 0;
+      while (found < offsets && offset[found] != at) ++found;
+      if (found == offsets) offset[offsets++] = at;
+      index[shifts] = found;
+    } else {
+      ++singles;
+    }
+    ++shifts;
+  }
+  void add_window(int64_t first_shift, int64_t last_shift, double pairs_there) {
+    first[windows] = static_cast<int32_t>(first_shift);
+    last[windows] = static_cast<int32_t>(last_shift);
+    pairs[windows++] = pairs_there;
+  }
 };
 void run(const LagsPass& pass, Stream stream);
 }  // namespace cuda

@@ -1,100 +1,108 @@
 #include "ropewalk/kernels/moments/lags_cpu.h"
 
-#include <algorithm>
-
 #include "ropewalk/kernels/clones.h"
 
 namespace ropewalk {
 namespace {
 
-// The number of queries that stay in a core's cache while all lags are summed.
-constexpr int64_t kChunk = 256;
 constexpr int64_t kLanes = 16;
-constexpr int64_t kRows = 4;  // tokens at once
+constexpr int64_t kSums = 4;  // at once: none of them waits for the other
+
+constexpr int64_t kDoubles = 8;
 
 using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
-using Half = float __attribute__((vector_size(kLanes / 2 * sizeof(float))));
-using Quad = float __attribute__((vector_size(kRows * sizeof(float))));
+using Doubles = double __attribute__((vector_size(kDoubles * sizeof(double))));
 
 ROPEWALK_INLINE void load(Lanes& value, const float* x) {
   __builtin_memcpy(&value, x, sizeof(value));
 }
 
-ROPEWALK_INLINE void halve(const Lanes& x, Half& half) {
-  half = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
-         __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-}
-
-// The sums of the lanes of four vectors.
-ROPEWALK_INLINE void sums(const Lanes (&x)[kRows], Quad& sum) {
-  Half a, b, c, e;
-  halve(x[0], a), halve(x[1], b), halve(x[2], c), halve(x[3], e);
-  const Half ab = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) +
-                  __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-  const Half ce = __builtin_shufflevector(c, e, 0, 8, 2, 10, 4, 12, 6, 14) +
-                  __builtin_shufflevector(c, e, 1, 9, 3, 11, 5, 13, 7, 15);
-  const Half all = __builtin_shufflevector(ab, ce, 0, 1, 8, 9, 4, 5, 12, 13) +
-                   __builtin_shufflevector(ab, ce, 2, 3, 10, 11, 6, 7, 14, 15);
-  sum =
-      __builtin_shufflevector(all, all, 0, 1, 2, 3) + __builtin_shufflevector(all, all, 4, 5, 6, 7);
-}
-
-// The dot products of `rows` rows of q with as many rows of k; 0 for missing rows.
-template <int64_t rows>
-ROPEWALK_INLINE void dots(const float* q, const float* k, int64_t d, Quad& result) {
-  Lanes products[kRows] = {};
-  int64_t i = 0;
-  for (; i + kLanes <= d; i += kLanes) {
-    for (int64_t r = 0; r < rows; ++r) {
-      Lanes a, b;
-      load(a, q + r * d + i);
-      load(b, k + r * d + i);
-      products[r] += a * b;
+// Of `strips` times kLanes columns.
+template <int64_t strips>
+ROPEWALK_INLINE void add_columns(const float* x, int64_t rows, int64_t d, double* sum,
+                                 double* times) {
+  Lanes numbers[strips] = {}, counted[strips] = {};
+  for (int64_t t = 0; t < rows; ++t) {
+    const auto token = static_cast<float>(t);
+    for (int64_t s = 0; s < strips; ++s) {
+      Lanes row;
+      load(row, x + t * d + s * kLanes);
+      numbers[s] += row;
+      counted[s] += row * token;
     }
   }
-  sums(products, result);
-  for (; i < d; ++i) {
-    for (int64_t r = 0; r < rows; ++r) result[r] += q[r * d + i] * k[r * d + i];
-  }
-}
-
-struct LagSum {
-  double logits = 0;
-  double squares = 0;
-
-  ROPEWALK_INLINE void add(const Quad& some) {
-    for (int64_t r = 0; r < kRows; ++r) {
-      const double logit = some[r];
-      logits += logit;
-      squares += logit * logit;
+  for (int64_t s = 0; s < strips; ++s) {
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      sum[s * kLanes + lane] += numbers[s][lane];
+      times[s * kLanes + lane] += counted[s][lane];
     }
   }
-};
+}
 
 }  // namespace
 
-ROPEWALK_CLONES void sum_lags(const float* q, const float* k, int64_t from, int64_t to, int64_t d,
-                              const int64_t* lags, int64_t lag_count, double* sum,
-                              double* squares) {
-  const int64_t first = from;
-  for (; from < to; from += kChunk) {
-    const int64_t end = std::min(from + kChunk, to);
-    for (int64_t i = 0; i < lag_count && lags[i] < end; ++i) {
-      LagSum found;
-      Quad some;
-      int64_t t = std::max(from, lags[i]);
-      for (; t + kRows <= end; t += kRows) {
-        dots<kRows>(q + (t - first) * d, k + (t - lags[i]) * d, d, some);
-        found.add(some);
-      }
-      for (; t < end; ++t) {
-        dots<1>(q + (t - first) * d, k + (t - lags[i]) * d, d, some);
-        found.add(some);
-      }
-      sum[i] += found.logits;
-      squares[i] += found.squares;
+ROPEWALK_CLONES void prefix_rows(float* x, const float* mean, int64_t rows, int64_t d) {
+  for (int64_t j = 0; j < d; ++j) x[j] -= mean[j];
+  for (int64_t t = 1; t < rows; ++t) {
+    const float* const above = x + (t - 1) * d;
+    float* const row = x + t * d;
+    for (int64_t j = 0; j < d; ++j) row[j] = above[j] + (row[j] - mean[j]);
+  }
+}
+
+ROPEWALK_CLONES void add_rows(const float* x, int64_t rows, int64_t d, double* sum, double* times) {
+  int64_t j = 0;
+  for (; j + kSums * kLanes <= d; j += kSums * kLanes) {
+    add_columns<kSums>(x + j, rows, d, sum + j, times + j);
+  }
+  for (; j + kLanes <= d; j += kLanes) add_columns<1>(x + j, rows, d, sum + j, times + j);
+  for (; j < d; ++j) {
+    for (int64_t t = 0; t < rows; ++t) {
+      sum[j] += x[t * d + j];
+      times[j] += static_cast<double>(t) * x[t * d + j];
     }
   }
+}
+
+ROPEWALK_CLONES float float_dot(const float* a, const float* b, int64_t count) {
+  Lanes products[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums * kLanes <= count; i += kSums * kLanes) {
+    for (int64_t s = 0; s < kSums; ++s) {
+      Lanes x, y;
+      load(x, a + i + s * kLanes);
+      load(y, b + i + s * kLanes);
+      products[s] += x * y;
+    }
+  }
+  for (; i + kLanes <= count; i += kLanes) {
+    Lanes x, y;
+    load(x, a + i);
+    load(y, b + i);
+    products[0] += x * y;
+  }
+  const Lanes lanes = (products[0] + products[1]) + (products[2] + products[3]);
+  float sum = 0;
+  for (int64_t lane = 0; lane < kLanes; ++lane) sum += lanes[lane];
+  for (; i < count; ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+ROPEWALK_CLONES double difference_dot(const double* a, const double* b, const double* c,
+                                      int64_t count) {
+  Doubles products = {};
+  int64_t j = 0;
+  for (; j + kDoubles <= count; j += kDoubles) {
+    Doubles x, y, z;
+    __builtin_memcpy(&x, a + j, sizeof(x));
+    __builtin_memcpy(&y, b + j, sizeof(y));
+    __builtin_memcpy(&z, c + j, sizeof(z));
+    products += x * (y - z);
+  }
+  double sum = 0;
+  for (int64_t lane = 0; lane < kDoubles; ++lane) sum += products[lane];
+  for (; j < count; ++j) sum += a[j] * (b[j] - c[j]);
+  return sum;
 }
 
 }  // namespace ropewalk

@@ -4,9 +4,17 @@
 
 namespace ropewalk {
 
-// Adds, for each of the sorted lags, the dot products q_t · k_(t - lag) of the tokens `from` to
-// `to` of one head, and their squares. q holds those tokens, k holds all; rows have d numbers.
-void sum_lags(const float* q, const float* k, int64_t from, int64_t to, int64_t d,
-              const int64_t* lags, int64_t lag_count, double* sum, double* squares);
+// Replaces every row of x [rows, d] by the sum of the rows up to it, each less `mean` [d].
+void prefix_rows(float* x, const float* mean, int64_t rows, int64_t d);
+
+// Adds a few hundred rows of x [rows, d] at most to `sum` [d], and the rows times 0, 1, 2, … to
+// `times` [d].
+void add_rows(const float* x, int64_t rows, int64_t d, double* sum, double* times);
+
+// The dot product of two lists of up to a few thousand numbers.
+float float_dot(const float* a, const float* b, int64_t count);
+
+// The dot product a · (b - c).
+double difference_dot(const double* a, const double* b, const double* c, int64_t count);
 
 }  // namespace ropewalk

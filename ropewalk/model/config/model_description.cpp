@@ -16,13 +16,15 @@ int64_t size_of(const JsonReader& file, const char* key) {
   return found;
 }
 
-// Numbers per layer, for layers that have one.
-std::map<int64_t, double> by_layer(const JsonReader& file, const char* key) {
-  std::map<int64_t, double> numbers;
+// Numbers per layer, for layers that have one, each read by `get`.
+template <typename Number>
+std::map<int64_t, Number> by_layer(const JsonReader& file, const char* key,
+                                   Number (JsonReader::*get)(const std::string&) const) {
+  std::map<int64_t, Number> numbers;
   if (!file.has(key)) return numbers;
   const JsonReader stated = file.object(key);
   for (const auto& [layer, number] : stated.json().items()) {
-    numbers[std::strtoll(layer.c_str(), nullptr, 10)] = stated.positive(layer);
+    numbers[std::strtoll(layer.c_str(), nullptr, 10)] = (stated.*get)(layer);
   }
   return numbers;
 }
@@ -43,9 +45,10 @@ ModelDescription::ModelDescription(Json described, const std::string& source)
     nope_layers = {listed.begin(), listed.end()};
   }
   if (file.has("skipped_layers")) skipped_layers = file.integers("skipped_layers");
-  sliding_windows = by_layer(file, "sliding_windows");
+  sliding_windows = by_layer<int64_t>(file, "sliding_windows", &JsonReader::size);
   if (file.number("attention_scale", 0) > 0) attention_scale = file.number("attention_scale");
-  attention_scale_of_layer = by_layer(file, "attention_scale_of_layer");
+  attention_scale_of_layer =
+      by_layer<double>(file, "attention_scale_of_layer", &JsonReader::positive);
   alibi = file.flag("alibi", false);
   rope = read_described_rope(file);
 }

@@ -27,8 +27,8 @@ class ModelDescription {
   int64_t n_kv_heads = 0;
   int64_t head_dim = 0;
   std::set<int64_t> nope_layers;
-  std::vector<int64_t> skipped_layers;        // layers without self-attention
-  std::map<int64_t, double> sliding_windows;  // by layer, for layers that have one
+  std::vector<int64_t> skipped_layers;         // layers without self-attention
+  std::map<int64_t, int64_t> sliding_windows;  // by layer, for layers that have one
   double attention_scale = std::numeric_limits<double>::quiet_NaN();
   std::map<int64_t, double> attention_scale_of_layer;  // layers where it differs
   bool alibi = false;

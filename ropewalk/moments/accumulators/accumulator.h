@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,9 @@ struct CaptureShape {
   KeepOptions keep = keep_nothing();
   int64_t context = 0;    // most tokens per document; 0: unknown
   int64_t documents = 0;  // the last document's index, plus 1; 0: unknown
+  // For a capture that is read: the versions of its accumulators' numbers, by name. An accumulator
+  // that is missing has its current version (Accumulator::numerics).
+  std::map<std::string, int64_t> numerics{};
 };
 
 // A layer's streams: the chosen query heads and the KV heads that they read, both sorted.
@@ -60,9 +65,10 @@ struct BlockFields {
 struct BlockTarget {
   BlockFields block;
   const LayerStreams& streams;
-  RotaryPairs pairs{};   // of the layer
-  int64_t context = 0;   // as in CaptureShape
-  int64_t block_no = 0;  // number of the block
+  RotaryPairs pairs{};              // of the layer
+  int64_t context = 0;              // as in CaptureShape
+  int64_t block_no = 0;             // number of the block
+  std::optional<int64_t> window{};  // of a layer whose attention slides
   // Only on a GPU: the heads, int32, and per stream (of queries, then of keys) the first document
   // that is not finite, int64.
   at::Tensor q_heads{};
@@ -88,6 +94,9 @@ class Accumulator {
   // The version of its numbers, from 1, raised when a change of the code changes them. Numbers that
   // captures hold of another version are then measured again, by themselves, where they are wanted.
   virtual int64_t numerics() const = 0;
+  // Whether fields() describes the numbers of an earlier version, so that analysis reads them as
+  // they are.
+  virtual bool reads(int64_t earlier) const { return earlier == numerics(); }
   // Joins a part, on the CPU, to the whole in place.
   virtual void combine(const BlockFields& whole, const BlockFields& part) const = 0;
   // The most bytes of the device that add() holds at once.

@@ -164,8 +164,12 @@ void MomentsCollector::on_vectors(const TappedVectors& taken) {
 void MomentsCollector::add(const TappedVectors& taken, const std::vector<Fields>& fields,
                            int64_t block, const TokenSet& held, const GpuLayer* gpu) const {
   for (const size_t i : wanting_.find(taken.point)->second) {
-    BlockTarget to{block_of(fields[i], block, held), streams_.at(taken.layer),
-                   rotary_pairs(config_, taken.layer), shape_.context, block};
+    BlockTarget to{block_of(fields[i], block, held),
+                   streams_.at(taken.layer),
+                   rotary_pairs(config_, taken.layer),
+                   shape_.context,
+                   block,
+                   config_.layers.at(static_cast<size_t>(taken.layer)).window};
     if (gpu != nullptr) {
       to.q_heads = gpu->q_heads;
       to.kv_heads = gpu->kv_heads;

@@ -21,8 +21,10 @@ std::vector<DocumentRecord> make_records(std::span<const Document> documents) {
 
 CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
                       int64_t head_dim) {
-  return {head_dim, info.point, options_of(info.accumulators), info.context,
-          documents.empty() ? 0 : documents.back().index + 1};
+  CaptureShape shape{head_dim, info.point, options_of(info.accumulators), info.context,
+                     documents.empty() ? 0 : documents.back().index + 1};
+  for (const auto& [name, record] : info.accumulators) shape.numerics[name] = record.numerics;
+  return shape;
 }
 
 std::string documents_digest(const std::vector<DocumentRecord>& documents) {

@@ -1,5 +1,7 @@
 #include "ropewalk/moments/files/moments_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <stdexcept>

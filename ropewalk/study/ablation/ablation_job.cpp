@@ -93,7 +93,8 @@ AblationJob::AblationJob(AblationInput input)
 bool AblationJob::measures_removal() const { return input_.documents.documents.size() > 1; }
 
 void AblationJob::choose_sets() {
-  const CheckpointTable analysis = analyze_capture(input_.capture, kComponents, input_.source);
+  const CheckpointTable analysis =
+      analyze_capture(input_.capture, kComponents, input_.source, kAnyMemory, input_.span);
   const std::vector<QueryHead> heads = heads_of(analysis);
   for (const SetName& name : input_.sets) {
     Ablation::Set set;

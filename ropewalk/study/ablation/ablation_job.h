@@ -29,6 +29,7 @@ struct AblationInput {
   int64_t controls = kDefaultControls;
   std::filesystem::path finished;  // folder of what is measured, kept for who goes on
   bool skip_empty = false;         // leave out sets that numbers choose no head for
+  int64_t span = 0;                // of the study's preferences of distance (analyze_capture.h)
 };
 
 // All edits of one checkpoint: every edit of every set and of its control sets, each once, and the

@@ -17,6 +17,12 @@ std::pair<std::string, std::string> key_of(const MeasuredCheckpoint& measured) {
   return {measured.info.moments, measured.planned->capture.label};
 }
 
+bool reads(const std::string& name, int64_t numerics) {
+  return std::any_of(accumulators().begin(), accumulators().end(), [&](const Accumulator* one) {
+    return one->name() == name && one->reads(numerics);
+  });
+}
+
 // A capture may hold more than the experiment asks for by now, or of other numerics: tables are as
 // if it did not.
 void drop_unwanted_accumulators(CaptureMoments& moments, const Experiment& experiment) {
@@ -29,7 +35,7 @@ void drop_unwanted_accumulators(CaptureMoments& moments, const Experiment& exper
   std::erase_if(moments.info.accumulators, [&](const auto& kept) {
     const auto found = records.find(kept.first);
     const KeepOption* const option = find_keep_option(kept.first);
-    if (found != records.end()) return found->second.numerics != kept.second.numerics;
+    if (found != records.end()) return !reads(kept.first, kept.second.numerics);
     return option == nullptr || !option->on(experiment.keep);
   });
   std::erase_if(moments.accumulated, [&](const AccumulatedFields& kept) {
@@ -122,7 +128,8 @@ CheckpointTable Analyses::make(const MeasuredCheckpoint& measured,
 CheckpointTable Analyses::make(CaptureMoments moments, const std::filesystem::path& file,
                                const AnalysisMemory& memory) const {
   drop_unwanted_accumulators(moments, study_.experiment);
-  return analyze_capture(moments, study_.experiment.components, file.string(), memory.for_cores());
+  return analyze_capture(moments, study_.experiment.components, file.string(), memory.for_cores(),
+                         study_.plan.span);
 }
 
 }  // namespace ropewalk

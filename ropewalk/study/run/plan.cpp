@@ -213,6 +213,7 @@ class StudyPlanner {
     check_asked_heads(experiment_, model);
     if (model.checkpoint) model.weights();  // throws where a tensor is missing or has a wrong shape
     planned.text = find_or_add_text(experiment_, phase, model, plan_);
+    plan_.span = plan_.span > 0 ? std::min(plan_.span, model.context) : model.context;
     plan_.checkpoints.push_back(std::move(planned));
   }
 

@@ -49,6 +49,8 @@ struct StudyPlan {
   std::vector<PlannedCheckpoint> checkpoints;
   std::vector<CheckpointFailure> failures;
   std::vector<TextPlan> texts;  // at least one, where there are checkpoints
+  // The smallest context of the checkpoints: which distances heads prefer is asked below it.
+  int64_t span = 0;
 };
 
 // Finds every checkpoint, opens it (headers only; of a Hub model the config alone, as its weights

@@ -47,7 +47,8 @@ class CheckpointAblation {
     const Experiment::Ablate& ablate = *study_.experiment.ablate;
     const std::string& label = measured_.planned->capture.label;
     AblationJob job({capture_, source_, model_, *weights_, documents_, ablate.sets, ablate.edits,
-                     ablate.controls, study_.out / kFolder / label, /*skip_empty=*/true});
+                     ablate.controls, study_.out / kFolder / label, /*skip_empty=*/true,
+                     study_.plan.span});
     Ablation made = job.run();
     made.label = label;
     made.model = study_.experiment.models ? label : study_.experiment.name;
@@ -111,6 +112,7 @@ Stage ablation_stage(const Study& study, const MeasuredStudy& measured) {
           {{"program", version_details()},
            {"name", study.experiment.name},
            {"ablate", study.experiment.ablate->to_json()},
+           {"span", study.plan.span},
            {"formats", study.options.formats},
            {"documents", texts},
            {"captures", captures}},

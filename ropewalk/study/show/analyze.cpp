@@ -47,14 +47,15 @@ std::string labels_text(const std::vector<CheckpointTable>& checkpoints) {
 
 }  // namespace
 
-CheckpointTable analyze_folder(const fs::path& folder, const AnalyzeOptions& options) {
+CheckpointTable analyze_folder(const fs::path& folder, const AnalyzeOptions& options,
+                               int64_t span) {
   require_exists(folder);
   refuse_results(folder);
   if (!use_moments(folder, options.from)) {
     return analyze_vectors(folder, options.components, options.kv_group);
   }
   return analyze_capture(read_capture(folder, Blocks::if_there, Tokens::sampled_too),
-                         options.components, moments_path(folder).string());
+                         options.components, moments_path(folder).string(), kAnyMemory, span);
 }
 
 bool order_by_training(std::vector<CheckpointTable>& checkpoints) {
@@ -97,15 +98,36 @@ GivenCapture parse_capture(const std::string& text) {
   return given;
 }
 
+namespace {
+
+// The smallest context of the captures, where all can be read; what cannot is refused in its turn.
+int64_t smallest_context(const AnalyzeOptions& options) {
+  int64_t smallest = 0;
+  for (const std::string& text : options.captures) {
+    const fs::path folder = parse_capture(text).folder;
+    try {
+      if (!use_moments(folder, options.from)) continue;
+      const int64_t context = read_moments_head(moments_path(folder)).info.context;
+      if (context > 0) smallest = smallest > 0 ? std::min(smallest, context) : context;
+    } catch (const std::runtime_error&) {
+      continue;
+    }
+  }
+  return smallest;
+}
+
+}  // namespace
+
 void analyze(const AnalyzeOptions& options) {
   const fs::path folder = tables_folder(options.out);
   std::vector<CheckpointTable> checkpoints;
   std::set<std::string> labels;
+  const int64_t span = smallest_context(options);
   Progress progress("analyze", "captures", static_cast<int64_t>(options.captures.size()));
   for (const std::string& text : options.captures) {
     throw_if_interrupted();
     const auto [capture, label] = parse_capture(text);
-    CheckpointTable analysis = analyze_folder(capture, options);
+    CheckpointTable analysis = analyze_folder(capture, options, span);
     analysis.order = static_cast<int64_t>(checkpoints.size());
     if (!label.empty()) analysis.label = label;
     if (analysis.label.empty())

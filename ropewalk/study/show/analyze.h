@@ -34,8 +34,9 @@ struct GivenCapture {
 };
 GivenCapture parse_capture(const std::string& text);
 
-// The analysis of one capture.
-CheckpointTable analyze_folder(const std::filesystem::path& capture, const AnalyzeOptions& options);
+// The analysis of one capture; `span` as analyze_capture takes it.
+CheckpointTable analyze_folder(const std::filesystem::path& capture, const AnalyzeOptions& options,
+                               int64_t span = 0);
 
 // Puts baselines first and the others in the order of training, by their labels where each of them
 // names a step; numbers them from 0. Returns whether anything moved.

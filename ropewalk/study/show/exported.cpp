@@ -20,8 +20,7 @@ int64_t unmeasured_sliding_layers(const ExportSource& source,
   const CaptureInfo& info = source.moments.info;
   return std::count_if(info.config.sliding_windows.begin(), info.config.sliding_windows.end(),
                        [&](const auto& window) {
-                         return window.second < static_cast<double>(info.context) &&
-                                !measured.contains(window.first);
+                         return window.second < info.context && !measured.contains(window.first);
                        });
 }
 

@@ -37,17 +37,23 @@ bool same(std::span<const double> a, std::span<const double> b) {
 // The points that heads have, each set once for the whole page.
 class GridList {
  public:
-  int64_t find(std::span<const double> points) {
-    const std::vector<double> key(points.begin(), points.end());
-    const auto [found, added] = indexes_.try_emplace(key, static_cast<int64_t>(list_.size()));
-    if (added) list_.push_back(key);
-    return found->second;
+  int64_t find(const SeriesGrid& points) {
+    const auto found = std::find(list_.begin(), list_.end(), points);
+    if (found != list_.end()) return found - list_.begin();
+    list_.push_back(points);
+    return static_cast<int64_t>(list_.size()) - 1;
   }
-  const std::vector<std::vector<double>>& list() const { return list_; }
+  // One of the numbers of all grids; null where a grid has none of them.
+  Json list(std::vector<double> SeriesGrid::*numbers) const {
+    Json all = Json::array();
+    for (const SeriesGrid& grid : list_) {
+      all.push_back((grid.*numbers).empty() ? Json() : Json(grid.*numbers));
+    }
+    return all;
+  }
 
  private:
-  std::map<std::vector<double>, int64_t> indexes_;
-  std::vector<std::vector<double>> list_;
+  std::vector<SeriesGrid> list_;
 };
 
 // One series of all checkpoints and heads.
@@ -76,24 +82,26 @@ Column gather(const RunTable& table, size_t index, GridList& grids) {
     for (size_t i = 0; i < rows.size(); ++i) {
       heads[indexes.at({checkpoint.layer[rows[i]], checkpoint.q_head[rows[i]]})] = i;
     }
-    std::span<const double> points_before, value_before, se_before;
+    const SeriesGrid* points_before = nullptr;
+    std::span<const double> value_before, se_before;
     for (const size_t head : heads) {
-      const auto points = series_points(checkpoint, index, head);
-      if (points.empty()) {
+      const SeriesGrid& points = series_points(checkpoint, index, head);
+      if (points.x.empty()) {
         column.add(kNoRow);
-        points_before = {};
+        points_before = nullptr;
         continue;
       }
       const auto value = checkpoint.series[index].values(head);
       const auto se = checkpoint.series[index].errors(head);
-      if (same(points, points_before) && same(value, value_before) && same(se, se_before)) {
+      const bool grid = points_before != nullptr && points == *points_before;
+      if (grid && same(value, value_before) && same(se, se_before)) {
         column.add(kAsBefore);
         continue;
       }
       column.add(grids.find(points));
       column.value.insert(column.value.end(), value.begin(), value.end());
       column.se.insert(column.se.end(), se.begin(), se.end());
-      points_before = points, value_before = value, se_before = se;
+      points_before = &points, value_before = value, se_before = se;
     }
   }
   return column;
@@ -130,8 +138,12 @@ Json report_series(const RunTable& table, size_t most) {
                        {"value", pack_floats(column.value, FloatKind::float24)},
                        {"se", pack_floats(column.se, FloatKind::bfloat16)}};
   }
-  return {
-      {"statistics", list}, {"grids", grids.list()}, {"columns", packed}, {"left_out", left_out}};
+  return {{"statistics", list},
+          {"grids", grids.list(&SeriesGrid::x)},
+          {"grid_ends", grids.list(&SeriesGrid::end)},
+          {"grid_means", grids.list(&SeriesGrid::mean)},
+          {"columns", packed},
+          {"left_out", left_out}};
 }
 
 }  // namespace ropewalk

@@ -1,8 +1,11 @@
 #include "ropewalk/study/show/tables.h"
 
+#include <fmt/ranges.h>
+
 #include <functional>
 
 #include "ropewalk/analysis/run/carried_signs.h"
+#include "ropewalk/analysis/run/single_distances.h"
 #include "ropewalk/analysis/run/summary.h"
 #include "ropewalk/analysis/table/heads_reader.h"
 #include "ropewalk/analysis/table/loss_reader.h"
@@ -107,6 +110,14 @@ const RunNumbers& StudyTables::numbers() const {
 
 StudyTables make_tables(std::vector<CheckpointTable>& checkpoints, const fs::path& folder,
                         const ChangeOptions& options) {
+  const std::vector<std::string> single = leave_out_single_distances(checkpoints);
+  if (!single.empty()) {
+    log::warning(
+        "{}: found logits at single distances, as an earlier version took them, beside others over "
+        "windows; their curves, dist_r and dist_content are left out; name 'lags: true' in the "
+        "experiment, or capture again, to have them",
+        fmt::join(single, ", "));
+  }
   carry_signs(checkpoints);
   StudyTables tables;
   tables.summary_source = (folder / kSummary).string();

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <numeric>
+#include <optional>
 #include <vector>
 
 #include "ropewalk/analysis/replicates/head_replicates.h"
+#include "ropewalk/analysis/replicates/rope_distances.h"
 #include "ropewalk/analysis/replicates/rope_source.h"
 #include "ropewalk/analysis/replicates/turning.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
@@ -14,6 +17,7 @@ namespace ropewalk {
 struct RopeHead {
   RopeLayer layer;
   double scale = 0.5;  // of logits
+  double slope = 0;    // that they lose per token of distance
   std::vector<at::Tensor> q_before, k_before;
 
   size_t blocks() const { return q_before.size(); }
@@ -61,17 +65,20 @@ struct RopeHead {
   }
 
   LagReplicates lags() const {
-    const auto width = static_cast<int64_t>(layer.lags.size());
+    const auto width = static_cast<int64_t>(layer.windows.size());
     at::Tensor sum = at::zeros({static_cast<int64_t>(blocks()), width}, at::kDouble);
     at::Tensor count = at::zeros_like(sum);
     for (size_t i = 0; i < blocks(); ++i) {
       const at::Tensor q = turned(q_before[i]), k = turned(k_before[i]);
       for (int64_t j = 0; j < width; ++j) {
-        const int64_t lag = layer.lags[static_cast<size_t>(j)];
-        for (int64_t t = kFirstTokens + lag; t < q.size(0); ++t) {
-          const auto row = static_cast<int64_t>(i);
-          sum[row][j] += q[t].dot(k[t - lag]);
-          count[row][j] += 1;
+        const DistanceWindow& window = layer.windows[static_cast<size_t>(j)];
+        for (int64_t t = kFirstTokens; t < q.size(0); ++t) {
+          for (int64_t n = kFirstTokens; n <= t; ++n) {
+            if (t - n < window.begin || t - n >= window.end) continue;
+            const auto row = static_cast<int64_t>(i);
+            sum[row][j] += q[t].dot(k[n]);
+            count[row][j] += 1;
+          }
         }
       }
     }
@@ -83,18 +90,38 @@ struct RopeHead {
     return {at::where(left > 0, cases(sum), 0.0), left};
   }
 
+  // The layer with its distances, of these documents.
+  RopeLayer with_distances(std::optional<int64_t> sliding = {}) const {
+    RopeLayer known = layer;
+    const auto context = static_cast<int64_t>(layer.context);
+    LayerDistances distances;
+    distances.windows = distance_windows(context, sliding, kFirstTokens);
+    distances.pairs =
+        pairs_by_distance(lengths(), all_blocks(), context, distances.windows.back().end);
+    distances.span = std::min(context, sliding.value_or(context));
+    set_distances(known, distances);
+    return known;
+  }
+  DocumentLengths lengths() const {
+    DocumentLengths found;
+    for (const at::Tensor& x : q_before) {
+      ++found.all[x.size(0)];
+      found.of_block.push_back({{x.size(0), 1}});
+    }
+    return found;
+  }
+  std::vector<int64_t> all_blocks() const {
+    std::vector<int64_t> every(blocks());
+    std::iota(every.begin(), every.end(), 0);
+    return every;
+  }
+
   HeadReplicates cases() const {
     RopeLayer known = layer;
-    DocumentLengths lengths;
-    std::vector<int64_t> every;
-    for (size_t i = 0; i < blocks(); ++i) {
-      ++lengths.all[q_before[i].size(0)];
-      lengths.of_block.push_back({{q_before[i].size(0), 1}});
-      every.push_back(static_cast<int64_t>(i));
-    }
-    known.queries = known.keys = mean_turn(layer.theta, lengths, every, nullptr);
+    known.queries = known.keys = mean_turn(layer.theta, lengths(), all_blocks(), nullptr);
     StreamInput q = stream_input(turned(q_before)), k = stream_input(turned(k_before));
     q.layer = k.layer = std::make_shared<const RopeLayer>(known);
+    q.slope = slope;
     q.parts["pre_rope"] = std::make_shared<const PreRopeReplicates>(sums(q_before));
     k.parts["pre_rope"] = std::make_shared<const PreRopeReplicates>(sums(k_before));
     q.parts["lags"] = std::make_shared<const LagReplicates>(lags());
@@ -114,12 +141,12 @@ inline RopeHead made_rope_head(bool interleaved, bool turns, int64_t d = 10, int
   RopeHead head;
   head.layer = rope_layer(&rope, turns, d, 48);
   head.layer.context = 48;
-  set_distances(head.layer);
   for (const int64_t tokens : {48, 30, 3, 41, 48}) {
     const at::Tensor t = at::arange(tokens, at::kDouble).unsqueeze(1) / 48;
     head.q_before.push_back(at::randn({tokens, d}, at::kDouble) + 1 + t);
     head.k_before.push_back(at::randn({tokens, d}, at::kDouble) * 0.5 - 1);
   }
+  head.layer = head.with_distances();
   return head;
 }
 

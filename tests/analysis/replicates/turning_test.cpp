@@ -7,6 +7,7 @@
 #include <complex>
 
 #include "ropewalk/analysis/replicates/document_lengths.h"
+#include "ropewalk/analysis/replicates/rope_distances.h"
 #include "ropewalk/analysis/replicates/rope_source.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/files/capture_moments.h"
@@ -100,38 +101,59 @@ TEST(ScalingByDistance, IsTheMeanOverPairs) {
   }
 }
 
-TEST(Distances, OfScaledQueriesAndOfFewTokens) {
+TEST(PairsByDistance, AreCountedWithoutEachBlock) {
+  DocumentLengths lengths;
+  const std::vector<std::vector<int64_t>> blocks{{9, 40}, {3, 9}, {40, 40, 12}};
+  for (const auto& block : blocks) {
+    LengthCounts& own = lengths.of_block.emplace_back();
+    for (const int64_t length : block) {
+      ++own[length];
+      ++lengths.all[length];
+    }
+  }
+  const at::Tensor found = pairs_by_distance(lengths, {0, 2}, 64, 38);
+  for (const auto& [row, without] : {std::pair(0, -1), {1, 0}, {2, 2}}) {
+    for (int64_t distance = 0; distance < 38; ++distance) {
+      int64_t pairs = 0;
+      for (int b = 0; b < 3; ++b) {
+        for (const int64_t length :
+             b == without ? std::vector<int64_t>{} : blocks[static_cast<size_t>(b)]) {
+          pairs += std::max<int64_t>(0, length - kFirstTokens - distance);
+        }
+      }
+      EXPECT_EQ(found[row][distance].item<double>(), static_cast<double>(pairs)) << distance;
+    }
+  }
+  // Documents of one length have the same shares whichever are left out, and so it is where nobody
+  // knows which lie in which block, or how long they are.
+  EXPECT_EQ(pairs_by_distance(DocumentLengths{{{40, 7}}, {{{40, 7}}}}, {0}, 64, 38).size(0), 1);
+  EXPECT_EQ(pairs_by_distance(DocumentLengths{lengths.all, {}}, {0}, 64, 38).size(0), 1);
+  EXPECT_EQ(pairs_by_distance({}, {0}, 64, 38)[0][10].item<double>(), 50);
+}
+
+TEST(Distances, OfScaledQueries) {
   RopeLayer layer;
   layer.theta = at::tensor({1.0, 0.01}, at::kDouble);
   layer.context = 100;
   std::vector<double> scaling(100);
   for (size_t i = 0; i < 100; ++i) scaling[i] = 1 + 0.01 * static_cast<double>(i);
-  set_distances(layer, scaling);
-  EXPECT_EQ(layer.lags.back(), 64);
-  std::complex<double> near, far;
-  double plain = 0;
-  for (size_t i = 0; i < 96; ++i) {
-    const auto turned = scaling[i] * std::polar(1.0, 0.01 * static_cast<double>(i));
-    if (i <= 16) near += turned / 17.0;
-    if (i >= 25) far += turned / 71.0;
-    plain += (i <= 16 ? scaling[i] / 17 : 0) - (i >= 25 ? scaling[i] / 71 : 0);
+  LayerDistances distances{distance_windows(100, {}, kFirstTokens), {}, 30, scaling};
+  distances.pairs = pairs_by_distance({}, {}, 100, 100);
+  set_distances(layer, distances);
+  EXPECT_EQ(layer.windows[9], (DistanceWindow{24, 48}));
+  double pairs = 0, cosine = 0, scale = 0, mean = 0;
+  for (size_t i = 24; i < 48; ++i) {
+    const double count = 96 - static_cast<double>(i);
+    pairs += count;
+    cosine += count * scaling[i] * std::cos(0.01 * static_cast<double>(i));
+    scale += count * scaling[i];
+    mean += count * static_cast<double>(i);
   }
-  EXPECT_NEAR(layer.near_cosines[1].item<double>(), (near - far).real(), 1e-12);
-  EXPECT_NEAR(layer.near_sines[1].item<double>(), (near - far).imag(), 1e-12);
-  EXPECT_NEAR(layer.near_scaling, plain, 1e-12);
-  EXPECT_NEAR(layer.cosines[0][11].item<double>(), 1.48 * std::cos(48.0), 1e-12);
-  EXPECT_EQ(layer.lags[11], 48);
-
-  layer = {};
-  layer.theta = at::tensor({1.0}, at::kDouble);
-  layer.context = 5;  // one distance, and none that is far
-  set_distances(layer);
-  EXPECT_EQ(layer.lags, std::vector<int64_t>{0});
-  EXPECT_TRUE(std::isnan(layer.near_cosines[0].item<double>()));
-  layer.context = 4;
-  layer.lags.clear();
-  set_distances(layer);
-  EXPECT_TRUE(layer.lags.empty());
+  EXPECT_NEAR(layer.cosines[0][1][9].item<double>(), cosine / pairs, 1e-12);
+  EXPECT_NEAR(layer.scaling[0][9].item<double>(), scale / pairs, 1e-12);
+  EXPECT_NEAR(layer.distances[0][9].item<double>(), mean / pairs, 1e-12);
+  EXPECT_EQ(layer.every_scaling.size(0), 30);
+  EXPECT_FALSE(layer.constant());
 }
 
 CaptureMoments counted(const std::vector<int64_t>& lengths, int64_t blocks, bool known) {

@@ -219,12 +219,18 @@ TEST(HeadChanges, AChangeHasASizeOnItsScale) {
 }
 
 TEST(HeadChanges, AStepFunctionNeverChanges) {
-  const CheckpointTable before = sure("dist_argmax", 1, 512), after = sure("dist_argmax", 96, 512);
+  CheckpointTable before = sure("dist_argmax", 1, 512), after = sure("dist_argmax", 96, 512);
+  for (CheckpointTable* one : {&before, &after}) {  // which differs, so that there is a spread
+    add_made_head(*one, 0, 1, {{"dist_argmax", {300, 1e-12, std::vector<double>(16, 300)}}},
+                  std::vector<double>(16, 100));
+  }
   const auto heads = CheckpointComparison({&before}, after).changes(view("dist_argmax"));
-  ASSERT_EQ(heads.size(), 1u);
+  ASSERT_EQ(heads.size(), 2u);
   EXPECT_FALSE(heads[0].changed);
   EXPECT_STREQ(heads[0].flag(), kStepFunction);
-  EXPECT_NEAR(heads[0].change.se, std::sqrt(2) * 1e-12, 1e-15)
+  EXPECT_TRUE(std::isnan(heads[0].change.se)) << "errors are in octaves";
+  EXPECT_NEAR(heads[0].effect_se / heads[0].effect, std::sqrt(2) * 1e-12 / std::log2(97.0 / 2),
+              1e-16)
       << "of both sides, not of replicates";
 }
 

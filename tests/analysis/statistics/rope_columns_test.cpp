@@ -7,35 +7,16 @@
 
 #include "ropewalk/analysis/analyze/analyze_head.h"
 #include "ropewalk/analysis/math/jackknife.h"
-#include "ropewalk/analysis/math/resampling.h"
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/analysis/statistics/statistic.h"
-#include "tests/analysis/math/resampled.h"
 #include "tests/analysis/replicates/rope_head.h"
+#include "tests/analysis/statistics/column_values.h"
 
 namespace ropewalk {
 namespace {
 
 using Complex = std::complex<double>;
 constexpr double kFullTurn = 2 * std::numbers::pi;
-
-double value(const HeadReplicates& head, const std::string& key, int64_t row = 0) {
-  const Statistic& statistic = *statistics()[statistic_index(key)];
-  return statistic.compute(head)[row][statistic.member].item<double>();
-}
-
-at::Tensor series_row(const HeadReplicates& head, const std::string& key, int64_t row = 0) {
-  return series()[series_index(key)]->compute(head)[row];
-}
-
-// Documents without that of a row's block.
-std::vector<at::Tensor> chosen(const std::vector<at::Tensor>& all, int64_t row) {
-  std::vector<at::Tensor> some;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (static_cast<int64_t>(i) + 1 != row) some.push_back(all[i]);
-  }
-  return some;
-}
 
 // One pair of dimensions of every token, with its position.
 struct Tokens {
@@ -144,125 +125,27 @@ TEST_P(RopeColumns, DriftOfTheTurningMean) {
   }
 }
 
-TEST_P(RopeColumns, LogitsByDistance) {
-  at::manual_seed(3);
-  const RopeHead made = made_rope_head(GetParam(), true);
-  const HeadReplicates head = made.cases();
-  const RopeLayer& layer = made.layer;
-  const auto centre = [](const std::vector<at::Tensor>& documents) {
-    std::vector<at::Tensor> late;
-    for (const at::Tensor& x : documents) late.push_back(x.slice(0, kFirstTokens));
-    return at::cat(late).mean(0);
-  };
-  for (int64_t row = 0; row <= head.blocks(); ++row) {
-    const at::Tensor q = centre(chosen(made.q_before, row)), k = centre(chosen(made.k_before, row));
-    // The mean query at a position, against the mean key so many tokens before.
-    const auto predicted = [&](int64_t distance) {
-      const at::Tensor many = q.expand({distance + 1, -1});
-      return made.scale *
-             made.turned(many)[distance].dot(made.turned(k.unsqueeze(0))[0]).item<double>();
-    };
-    const at::Tensor curve = series_row(head, "dist_pred", row);
-    const at::Tensor actual = series_row(head, "dist_actual", row);
-    double best = 0, high = -1e9, lowest = 1e9, near = 0, far = 0, squares = 0, known = 0;
-    std::vector<double> a, b;
-    for (size_t i = 0; i < layer.lags.size(); ++i) {
-      const int64_t lag = layer.lags[i];
-      const double expected = predicted(lag);
-      EXPECT_NEAR(curve[static_cast<int64_t>(i)].item<double>(), expected, 1e-9);
-      if (expected > high) best = static_cast<double>(lag);
-      high = std::max(high, expected);
-      lowest = std::min(lowest, expected);
-      double sum = 0, pairs = 0;
-      for (size_t d = 0; d < made.blocks(); ++d) {
-        if (static_cast<int64_t>(d) + 1 == row) continue;
-        const at::Tensor x = made.turned(made.q_before[d]), y = made.turned(made.k_before[d]);
-        for (int64_t t = kFirstTokens + lag; t < x.size(0); ++t) {
-          sum += x[t].dot(y[t - lag]).item<double>();
-          pairs += 1;
-        }
-      }
-      const double found = actual[static_cast<int64_t>(i)].item<double>();
-      EXPECT_EQ(pairs == 0, std::isnan(found));
-      if (pairs == 0) continue;
-      EXPECT_NEAR(found, made.scale * sum / pairs, 1e-9);
-      squares += std::pow(found - expected, 2);
-      known += 1;
-      if (lag == 0) continue;
-      a.push_back(expected);
-      b.push_back(found);
-    }
-    for (int64_t distance = 0; distance < 44; ++distance) {
-      if (distance <= 16) near += predicted(distance) / 17;
-      if (distance >= 12) far += predicted(distance) / 32;
-    }
-    const at::Tensor both = at::stack({at::tensor(a, at::kDouble), at::tensor(b, at::kDouble)});
-    EXPECT_EQ(value(head, "dist_argmax", row), best);
-    EXPECT_NEAR(value(head, "dist_range", row), high - lowest, 1e-9);
-    EXPECT_NEAR(value(head, "dist_near", row), near - far, 1e-9);
-    EXPECT_NEAR(value(head, "dist_r", row), at::corrcoef(both)[0][1].item<double>(), 1e-9);
-    EXPECT_NEAR(value(head, "dist_content", row), std::sqrt(squares / known), 1e-9);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Layouts, RopeColumns, testing::Bool());
-
-TEST(RopeColumns, TheErrorOfTheBestDistanceIsItsSpreadOverResamples) {
-  at::manual_seed(4);
-  RopeHead made = made_rope_head(false, true);
-  // A centre of nothing but noise: which distance is the best hangs on the documents.
-  for (at::Tensor& x : made.k_before) x = x + 1;
-  const HeadReplicates head = made.cases();
-  CheckpointTable checkpoint;
-  add_head(checkpoint, {0, 0, 0, true}, head, {96, 60, 6, 82, 96});
-  const at::Tensor curve = series()[series_index("dist_pred")]->compute(head);
-  std::vector<double> best;
-  for (const std::vector<int>& draw : block_draws(5)) {
-    double high = -1e9, at = 0;
-    for (size_t i = 0; i < made.layer.lags.size(); ++i) {
-      const at::Tensor column = curve.select(1, static_cast<int64_t>(i)).contiguous();
-      const double* data = column.const_data_ptr<double>();
-      const double drawn = resampled(data[0], {data + 1, 5}, draw);
-      if (drawn > high) at = static_cast<double>(made.layer.lags[i]);
-      high = std::max(high, drawn);
-    }
-    best.push_back(at);
-  }
-  EXPECT_GT(standard_deviation(best), 0);
-  EXPECT_NEAR(checkpoint.column("dist_argmax").se[0], standard_deviation(best), 1e-9);
-}
-
-TEST(RopeColumns, ABestDistanceThatNoResampleMovesHasNoError) {
-  at::manual_seed(4);
-  RopeHead made = made_rope_head(false, true);
-  for (auto* side : {&made.q_before, &made.k_before}) {
-    for (at::Tensor& x : *side) x = x * 1e-6 + 1;
-  }
-  CheckpointTable checkpoint;
-  add_head(checkpoint, {0, 0, 0, true}, made.cases(), {96, 60, 6, 82, 96});
-  EXPECT_FALSE(std::isnan(checkpoint.column("dist_argmax").value[0]));
-  EXPECT_TRUE(std::isnan(checkpoint.column("dist_argmax").se[0])) << "not 0";
-  const std::string& flags = checkpoint.head_flag[0];
-  EXPECT_NE((";" + flags + ";").find(";coarse_argmax;"), std::string::npos) << flags;
-  EXPECT_EQ(flags.find("no_se"), std::string::npos) << flags;
-}
 
 TEST(RopeColumns, NothingTurnsWithoutRope) {
   at::manual_seed(5);
   const HeadReplicates head = made_rope_head(false, false).cases();
-  for (const char* key : {"rope_var_share_q", "drift_rope_share_k", "dist_range", "dist_near"}) {
+  for (const char* key : {"rope_var_share_q", "drift_rope_share_k"}) {
     EXPECT_EQ(value(head, key), 0) << key;
   }
   for (const char* key :
-       {"band_centroid_q", "low_share_k", "drift_rope_cos_q", "dist_argmax", "dist_r"}) {
+       {"band_centroid_q", "low_share_k", "drift_rope_cos_q", "dist_argmax", "dist_range",
+        "dist_near", "dist_reach", "dist_r", "dist_content", "dist_context"}) {
     EXPECT_TRUE(std::isnan(value(head, key))) << key;
   }
   EXPECT_GT(value(head, "mrl_q"), 0.5);
-  EXPECT_GT(value(head, "dist_content"), 0);
+  const at::Tensor curve = series_row(head, "dist_pred");
+  EXPECT_TRUE(at::allclose(curve, curve[0])) << "the same logit at every distance";
   EXPECT_TRUE(series_row(head, "rope_var_q").equal(at::zeros({3}, at::kDouble)));
   CheckpointTable checkpoint;
   add_head(checkpoint, {0, 0, 0, false}, head, {96, 60, 6, 82, 96});
   EXPECT_NE(checkpoint.head_flag[0].find("nope"), std::string::npos);
+  EXPECT_NE(checkpoint.head_flag[0].find("no_distance"), std::string::npos);
 }
 
 TEST(Series, ErrorsAndMeansOverHeads) {
@@ -294,7 +177,7 @@ TEST(Series, ErrorsAndMeansOverHeads) {
       const at::Tensor cases = computed("energy_q", head);
       EXPECT_EQ(energy.values(head)[f], cases[0][point].item<double>());
       EXPECT_NEAR(energy.errors(head)[f], error(cases, point), 1e-12);
-      EXPECT_EQ(series_points(all, series_index("energy_q"), head)[f] > 0, head < 3);
+      EXPECT_EQ(series_points(all, series_index("energy_q"), head).x[f] > 0, head < 3);
     }
   }
   // Of RoPE heads alone, and of curves also of the others and of all.

@@ -62,7 +62,7 @@ TEST(SeriesTable, IsReadAsItWasWritten) {
   RunTable read = without_series(table);
   for (const SeriesTable kind : {SeriesTable::bands, SeriesTable::curves}) {
     const std::string text = format_series_table(table.checkpoints, kind);
-    const size_t curve = series_points(table.checkpoints[0], series_index("dist_pred"), 0).size();
+    const size_t curve = series_points(table.checkpoints[0], series_index("dist_pred"), 0).x.size();
     EXPECT_EQ(lines(text), 1 + 2 * 3 * (kind == SeriesTable::bands ? 3 : 2 * curve));
     parse_series_table(read, kind, text, "file");
   }
@@ -102,16 +102,16 @@ TEST(SeriesTable, RowsSayWhatIsMissing) {
   at::manual_seed(2);
   RopeHead made = made_rope_head(false, true);
   // Far tokens are in one document alone, and none reaches the largest distance.
-  made.layer.context = 60;
-  set_distances(made.layer);
+  made.layer.context = 80;
   for (size_t i = 1; i < 5; ++i) {
     made.q_before[i] = made.q_before[i].slice(0, 0, 30);
     made.k_before[i] = made.k_before[i].slice(0, 0, 30);
   }
+  made.layer = made.with_distances();
   CheckpointTable one;
   add_head(one, {0, 0, 0, true}, made.cases(), {96, 60, 6, 60, 60});
   const std::string text = format_series_table({one}, SeriesTable::curves);
-  EXPECT_NE(text.find("dist_actual,48,,,no_pairs;few_blocks\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("dist_actual,48,80,63.5,,,no_pairs;few_blocks\n"), std::string::npos) << text;
   const size_t row = text.find("dist_actual,32,");
   ASSERT_NE(row, std::string::npos);
   const std::string line = text.substr(row, text.find('\n', row) - row);
@@ -123,6 +123,18 @@ TEST(SeriesTable, RowsSayWhatIsMissing) {
   one.series_flag[0] = "";
   EXPECT_NE(format_series_table({one}, SeriesTable::bands).find(",no_variance\n"),
             std::string::npos);
+}
+
+// Tables of earlier versions have points without windows.
+TEST(SeriesTable, PointsWithoutWindowsAreDrawnWhereTheyAre) {
+  RunTable read = without_series(written());
+  parse_series_table(read, SeriesTable::curves,
+                     "checkpoint,layer,q_head,curve,x,value\n"
+                     "a,0,1,dist_pred,4,1\na,0,1,dist_pred,6,2\n",
+                     "file");
+  const SeriesGrid& points = series_points(read.checkpoints[0], series_index("dist_pred"), 0);
+  EXPECT_EQ(points.drawn(), (std::vector<double>{4, 6}));
+  EXPECT_TRUE(points.end.empty());
 }
 
 TEST(SeriesTable, HeadsWithoutNumbersHaveNoRows) {
@@ -140,6 +152,7 @@ TEST(SeriesTable, RefusesWhatIsNotOne) {
   const RunTable table = without_series(written());
   const std::string bands = "checkpoint,layer,q_head,pair,theta,energy_q\n";
   const std::string curves = "checkpoint,layer,q_head,curve,x,value\n";
+  const std::string windows = "checkpoint,layer,q_head,curve,x,x_end,x_mean,value\n";
   for (const auto& [kind, text] : std::vector<std::pair<SeriesTable, std::string>>{
            {SeriesTable::bands, ""},
            {SeriesTable::bands, "checkpoint,layer,q_head,pair\n"},
@@ -150,6 +163,11 @@ TEST(SeriesTable, RefusesWhatIsNotOne) {
            {SeriesTable::bands, bands + "a,0,1,0,1,-4\n"},
            {SeriesTable::curves, curves + "a,0,1,dist_pred,1,x\n"},
            {SeriesTable::curves, curves + "a,0,1,dist_pred,2,1\na,0,1,dist_pred,1,1\n"},
+           {SeriesTable::curves, windows + "a,0,1,dist_pred,4,4,4,1\n"},
+           {SeriesTable::curves, windows + "a,0,1,dist_pred,4,8,8,1\n"},
+           {SeriesTable::curves, windows + "a,0,1,dist_pred,4,8,,1\n"},
+           {SeriesTable::curves, windows + "a,0,1,dist_pred,4,8,5,1\na,0,1,dist_pred,6,,,1\n"},
+           {SeriesTable::curves, windows + "a,0,1,dist_pred,4,,,1\na,0,1,dist_pred,6,12,8,1\n"},
            {SeriesTable::curves, curves + "a,0,1,,1,1\n"}}) {
     RunTable read = table;
     EXPECT_THROW(parse_series_table(read, kind, text, "file"), InputError) << text;

@@ -147,7 +147,7 @@ def test_other_numerics_of_what_is_named_measure_that_alone(results, copied, key
     same_results(out, results.root / "every")
 
 
-@pytest.mark.parametrize("key", SWITCHES)
+@pytest.mark.parametrize("key", [key for key in SWITCHES if key != "lags"])  # whose earlier version is read, below
 def test_other_numerics_of_what_is_not_named_leave_columns_empty(results, copied, key):
     study = copied("every")
     out = study.root / "out"
@@ -158,16 +158,6 @@ def test_other_numerics_of_what_is_not_named_leave_columns_empty(results, copied
     assert inodes(out) == before
     assert flagged(out) == ({"A"} if SWITCHES[key] else set())
     assert json.loads(described(out).read_text())["kept"][key]["numerics"] == json.loads(described(out, "init").read_text())["kept"][key]["numerics"] - 1
-
-
-def test_what_has_no_switch_is_always_asked_for(results, copied):
-    study = copied("default")
-    out = study.root / "out"
-    age(out, "lags")
-    study.write()
-    said = good(study.run(out)).stderr
-    assert "A: lags measured beside what is there" in said and "measured again" not in said
-    same_results(out, results.root / "default")
 
 
 def test_what_only_does_not_ask_for_is_kept_as_it_is(results, copied):
@@ -232,3 +222,31 @@ def test_a_capture_of_an_earlier_edition_is_read_and_not_measured_again(tmp_path
         assert not flagged(tmp_path / name)
         for table in TABLES:  # what was measured on another machine differs in the last digits
             assert (tmp_path / name / table).read_text().count("\n") == (tmp_path / f"fresh_{name}" / table).read_text().count("\n"), table
+
+
+def test_logits_at_single_distances_stay_until_windows_are_asked_for(tmp_path):
+    for name in ("corpus.jsonl", "model"):
+        (tmp_path / name).symlink_to(OLDER / name)
+    labels = [{"label": "A", "path": "model"}, {"label": "B", "path": "model"}]
+    settings = {"name": "Older", "corpus": {"path": "corpus.jsonl"}, "dtype": "float32", "blocks": 2, "components": 2}
+    shutil.copytree(OLDER / "A", tmp_path / "out" / "checkpoints" / "A")
+
+    def run(checkpoints, **keep):
+        phases = [{"name": "P", "context": 24, "checkpoints": checkpoints}]
+        (tmp_path / "study.yaml").write_text(json.dumps({**settings, "phases": phases, **keep}))
+        said = good(engine.run("run", tmp_path / "study.yaml", "--out", tmp_path / "out", "--format", "json")).stderr
+        heads, curves = (pandas.read_csv(tmp_path / "out" / f"{table}.csv") for table in ("heads", "curves"))
+        return said, heads.set_index("checkpoint"), curves
+
+    said, heads, curves = run(labels[:1])
+    assert "A: measured already" in said and "single distances" not in said
+    assert heads.flag.str.contains("single_distances").all() and heads.dist_r.notna().any()
+    assert (curves.x_end == curves.x + 1).all()
+    said, heads, curves = run(labels)  # B is measured now, with windows
+    assert "A: found logits at single distances" in said and "A: measured already" in said
+    assert set(curves.checkpoint) == {"B"} and heads.loc["A"].dist_r.isna().all() and heads.loc["B"].dist_r.notna().any()
+    assert heads.loc["A"].dist_range.notna().any()
+    said, heads, curves = run(labels, lags=True)
+    # Weights are the same: the older capture is taken for A or for B.
+    assert said.count(": lags measured beside what is there") == 1 and "single distances" not in said
+    assert set(curves.checkpoint) == {"A", "B"} and not heads.flag.fillna("").str.contains("single_distances").any()

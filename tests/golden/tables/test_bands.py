@@ -14,8 +14,8 @@ from bands_reference import BANDS, COLUMNS, CURVES
 
 
 # Half-split, llama3, YaRN with its factor, interleaved and partial, partial alone, two thetas, NoPE layers, queries scaled by
-# position, no RoPE at all.
-FAMILIES = ["llama_gqa", "llama_llama3_mha", "llama_yarn_mscale", "glm4_yarn", "gpt_neox_parallel", "gemma3_text", "smollm3_list_sliding", "ministral3", "gpt2"]  # fmt: skip
+# position, no RoPE at all, a bias of distance.
+FAMILIES = ["llama_gqa", "llama_llama3_mha", "llama_yarn_mscale", "glm4_yarn", "gpt_neox_parallel", "gemma3_text", "smollm3_list_sliding", "ministral3", "gpt2", "bloom"]  # fmt: skip
 FIRST = ["model", "checkpoint", "phase", "order", "step", "tokens", "layer", "q_head", "kv_head", "rope"]
 
 
@@ -33,6 +33,7 @@ class Analyzed:
         info, streams = json.loads((out / "capture.json").read_text()), engine.read_streams(out)
         d = next(iter(next(iter(streams.values())).values())).shape[1]
         self.layers = bands_reference.layers_of(folder, d, CONTEXT)
+        self.slopes = bands_reference.alibi_slopes(folder)
         self.scale, self.group = info["config"]["attention_scale"], info["config"]["n_q_heads"] // info["config"]["n_kv_heads"]
         documents = {key: [vectors[i] for i in range(DOCUMENTS)] for key, vectors in streams.items()}
         self.before = {key: [self.layers[key[0]].unturned(x, key[2] == "q") for x in xs] for key, xs in documents.items()}
@@ -45,7 +46,7 @@ class Analyzed:
         q, k = (layer, head, "q"), (layer, head // self.group, "k")
         take = lambda of, key: [of[key][i] for i in chosen]
         return bands_reference.head(self.layers[layer], take(self.documents, q), take(self.documents, k), take(self.before, q),
-                                    take(self.before, k), self.scale, CONTEXT, self.lengths)  # fmt: skip
+                                    take(self.before, k), self.scale, CONTEXT, self.lengths, self.slopes[head])  # fmt: skip
 
     def numbers(self, head, part, key):
         """Of all documents, and the standard error."""
@@ -76,8 +77,13 @@ def test_columns_of_heads(analyzed):
             if key != "dist_argmax":
                 close(row[f"{key}_se"], error, 1e-4, (head, key), 1e-6)
         flags = str(row["flag"]).split(";")
-        assert ("nope" in flags) == (not analyzed.layers[head[0]].turns) == (row["rope"] == 0)
-        assert not {"no_pre_rope", "no_lags", "no_lengths", "theta_by_length"} & set(flags)
+        layer = analyzed.layers[head[0]]
+        assert ("nope" in flags) == (not layer.turns) == (row["rope"] == 0)
+        constant = not layer.turns and not analyzed.slopes[head[1]]
+        assert ("no_distance" in flags) == constant
+        assert np.isnan(row["dist_context"]) if constant else row["dist_context"] == min(CONTEXT, layer.window or CONTEXT)
+        assert constant or row["dist_argmax_se"] > 0, "a best distance is never known for certain"
+        assert not {"no_pre_rope", "no_lags", "no_lengths", "theta_by_length", "single_distances"} & set(flags)
 
 
 def test_bands(analyzed):
@@ -106,12 +112,13 @@ def test_energy_is_the_same_before_rope(analyzed):
 
 
 def test_curves(analyzed):
-    assert list(analyzed.curves.columns) == [*FIRST, "curve", "x", "value", "value_se", "flag"]
-    lags = bands_reference.lags_below(CONTEXT - bands_reference.FIRST)
+    assert list(analyzed.curves.columns) == [*FIRST, "curve", "x", "x_end", "x_mean", "value", "value_se", "flag"]
     tables = dict(list(analyzed.curves.groupby(["layer", "q_head", "curve"])))
     assert set(tables) == {(*head, key) for head in analyzed.found for key in CURVES}
     for (layer, q_head, key), table in tables.items():
-        assert table.x.tolist() == lags.tolist()
+        windows = bands_reference.distance_windows(CONTEXT, analyzed.layers[layer].window)
+        assert list(zip(table.x, table.x_end)) == windows
+        np.testing.assert_allclose(table.x_mean, analyzed.found[layer, q_head][0][2]["mean"], rtol=1e-8)
         value, error = analyzed.numbers((layer, q_head), 2, key)
         close(table.value, value, 1e-5, (layer, q_head, key), 1e-6)
         close(table.value_se, error, 1e-4, (layer, q_head, key), 1e-6)
@@ -141,8 +148,12 @@ def test_means_over_heads(analyzed):
     for group, heads in ((analyzed.summary, [*analyzed.found]), (analyzed.summary["rope"], turning), (analyzed.summary["nope"], still)):
         curves = group.get("curves", {}).get(label, {})
         assert bool(curves) == bool(heads)
+        windows = lambda head: analyzed.layers[head[0]].window or 0
+        sets = [[head for head in heads if windows(head) == one] for one in dict.fromkeys(map(windows, heads))]
+        heads = max(sets, key=len) if sets else []  # those that share their windows
         for key in CURVES if heads else []:
             value, error = mean_over(analyzed, heads, 2, key)
+            assert max(curves[key]["heads"]) == len(heads)
             close(curves[key]["value"], value, 1e-5, key, 1e-6)
             close(curves[key]["se"], error, 1e-4, key, 1e-6)
 
@@ -153,11 +164,15 @@ def test_predicted_logits_are_those_of_random_pairs(analyzed):
     layer = analyzed.layers[1]
     q, k = (np.concatenate([x[4:] for x in analyzed.before[1, 0, kind]]) for kind in "qk")
     curve = analyzed.curves.query("layer == 1 and q_head == 0 and curve == 'dist_pred'")
-    for lag, value in zip(curve.x, curve.value):
+    for begin, end, value in zip(curve.x, curve.x_end, curve.value):
+        distances = np.arange(begin, end)
+        pairs = np.maximum(np.subtract.outer(np.array(analyzed.lengths) - bands_reference.FIRST, distances), 0).sum(0)
+        lag = rng.choice(distances, draws, p=pairs / pairs.sum())
         a, b = q[rng.integers(0, len(q), draws)], k[rng.integers(0, len(k), draws)]
-        turn = np.exp(1j * layer.theta.astype(np.float64) * lag)
+        turn = np.exp(1j * layer.theta.astype(np.float64) * lag[:, None])
         za, zb = (x[:, layer.first] + 1j * x[:, layer.second] for x in (a, b))
         rest = np.setdiff1d(np.arange(q.shape[1]), [*layer.first, *layer.second])
         logits = layer.factor**2 * (za * turn * zb.conj()).real.sum(1) + (a[:, rest] * b[:, rest]).sum(1)
-        logits *= analyzed.scale * bands_reference.mean_scale(layer, analyzed.lengths, lag)
-        assert abs(logits.mean() - value) < 5 * logits.std() / np.sqrt(draws), lag
+        scales = {one: bands_reference.mean_scale(layer, analyzed.lengths, one) for one in distances}
+        logits = analyzed.scale * logits * np.vectorize(scales.get)(lag) - analyzed.slopes[0] * lag
+        assert abs(logits.mean() - value) < 5 * logits.std() / np.sqrt(draws), begin

@@ -200,7 +200,9 @@ TEST(PlasticityAccumulator, AFileHasRoomForWhatWasRead) {
 TEST(PlasticityAccumulator, ASumLacksWhatAPartLacks) {
   const TemporaryFolder folder;
   MomentsCollector with(kConfig, kHeads, kOptions);
-  MomentsCollector without(kConfig, kHeads, {.blocks = kBlocks, .context = kContext});
+  CollectorOptions less = kOptions;
+  less.keep.plasticity = false;
+  MomentsCollector without(kConfig, kHeads, less);
   kRun.read(with, 0, 2);
   kRun.read(without, 1, 2);
   CaptureMoments merged = kRun.written(folder, with, 0, 2);

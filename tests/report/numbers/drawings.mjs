@@ -276,11 +276,11 @@ class Check {
       const panel = Number(/curves_(\d+)|errors_(\d+)/.exec(name)?.slice(1).find((one) => one));
       const title = this.blob.figures[this.figure].concat[panel].title.text;
       const [, layer, head] = /layer (\d+), head (\d+)/.exec(title);
-      const point = this.files.row("curves.csv", `${label}/${layer}.${head}/${datum.distance}`);
+      const point = this.files.row("curves.csv", `${label}/${layer}.${head}/${datum.from}`);
       values = Object.assign([point?.[key]], { se: point?.[`${key}_se`] });
-    } else values = this.points(label, datum.distance, key);
+    } else values = this.points(label, datum.from, key);
     const logit = average(values.filter((text) => text !== undefined && text !== "").map(Number));
-    const se = this.figure === "distance_heads" ? Number(values.se) : this.errorOf(label, key, datum.distance);
+    const se = this.figure === "distance_heads" ? Number(values.se) : this.errorOf(label, key, datum.from);
     return this.numbers({ logit, se, low: logit - (se ?? 0), high: logit + (se ?? 0) }, datum);
   }
 

@@ -52,7 +52,7 @@ export class Files {
         else if (file === "bands.csv") rows.set(`${head}/${row.pair}`, row);
         else if (file === "curves.csv") {
           const point = `${head}/${Number(row.x)}`;
-          const found = pairs.get(point) ?? { x: row.x };
+          const found = pairs.get(point) ?? { x: row.x, x_end: row.x_end };
           pairs.set(point, found);
           found[row.curve] = row.value;
           found[`${row.curve}_se`] = row.value_se;
@@ -166,7 +166,8 @@ export function lookUp(files, from) {
   const se = finite(found?.[`${column}_se`]);
   if (kind !== "interval") return { value, se, float: !["qk.csv", "loss.csv", "ablate.csv"].includes(file) };
   const t95 = files.json("summary.json")?.checkpoints.find(({ label }) => row.startsWith(`${label}/`))?.t95;
-  return value === null || !se || !t95 ? { value: null } : { interval: [value - t95 * se, value + t95 * se], loss: t95 * se * 2 ** -8 };
+  // The error of a step function is in octaves: there is no interval of it.
+  return value === null || !se || !t95 || column === "dist_argmax" ? { value: null } : { interval: [value - t95 * se, value + t95 * se], loss: t95 * se * 2 ** -8 };
 }
 
 function counted(files, row, column) {

@@ -135,15 +135,17 @@ RunTable table_with_series() {
                      "b,0,1,0,1,7,8,\nb,0,1,1,0.02,9,,\n",
                      "bands.csv");
   parse_series_table(table, SeriesTable::curves,
-                     "checkpoint,layer,q_head,curve,x,value,value_se\n"
-                     "b,0,1,dist_pred,0,-1.5,0.125\nb,0,1,dist_pred,3,2,0.25\n",
+                     "checkpoint,layer,q_head,curve,x,x_end,x_mean,value,value_se\n"
+                     "b,0,1,dist_pred,0,1,0,-1.5,0.125\nb,0,1,dist_pred,4,8,5.5,2,0.25\n",
                      "curves.csv");
   return table;
 }
 
 TEST(Report, NumbersByPairAndByDistanceArePackedOnceForSharedKeys) {
   const Json page = report_series(table_with_series());
-  EXPECT_EQ(page["grids"], Json({{1, 0.01}, {1, 0.02}, {0, 3}}));
+  EXPECT_EQ(page["grids"], Json({{1, 0.01}, {1, 0.02}, {0, 4}}));
+  EXPECT_EQ(page["grid_ends"], Json({nullptr, nullptr, {1, 8}}));
+  EXPECT_EQ(page["grid_means"], Json({nullptr, nullptr, {0, 5.5}}));
   const auto packed = [](const std::vector<double>& values, FloatKind kind) {
     return pack_floats(values, kind);
   };
