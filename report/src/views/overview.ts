@@ -2,7 +2,7 @@ import { timeChart } from "../charts/time_chart";
 import { unmoved, type Context, type Part } from "../context";
 import type { Leaf, StatisticView } from "../data/blob";
 import { CLASSES } from "../data/classes";
-import type { Checkpoint } from "../data/run";
+import type { Checkpoint, Run } from "../data/run";
 import { means } from "../data/summary";
 import { h } from "../dom";
 import { number, ofEntry, ofLoss } from "../data/source";
@@ -16,6 +16,14 @@ import { lossByPosition } from "./losses";
 import { topHeads } from "./top_heads";
 
 const lossOf = ({ loss }: Checkpoint): Leaf => loss ?? { value: null, se: null };
+
+/** The contexts that a run was read at, where these are several: its checkpoints count once at each. */
+function contextsOf({ checkpoints, order }: Run): HTMLElement | null {
+  if (!order.mixed) return null;
+  const first = checkpoints.filter((c, i) => order.context(c) && checkpoints.findIndex((other) => order.context(other) === order.context(c)) === i);
+  const ascending = first.sort((a, b) => order.context(a) - order.context(b));
+  return h("span", { class: "contexts-read" }, "contexts ", ...ascending.flatMap((c, i) => [i ? ", " : "", number(ofEntry(c, "context"), String(order.context(c)))]));
+}
 
 /** The study at a glance. */
 export function overview(context: Context): Part {
@@ -99,6 +107,7 @@ export function overview(context: Context): Part {
     run.models ? null : counted("heads", run.heads.length, "head"),
     counted("components", run.components.length, "component"),
     typeof documents === "number" && !run.models ? number(ofEntry(last, "documents"), count(documents, "document")) : null,
+    run.models ? null : contextsOf(run),
   ].flatMap((fact, i) => (fact ? [i ? " · " : "", fact] : []));
   const intro = h(
     "div",

@@ -88,7 +88,7 @@ test("where the axis changed, marks are hollow and lines broken", async () => {
   const look = await page.locator(".point.moved").first().evaluate((one) => [getComputedStyle(one).fillOpacity, getComputedStyle(one).strokeDasharray]);
   assert.equal(look[0], "0");
   assert.notEqual(look[1], "none");
-  assert.match(await page.innerText(".portrait-card .legend"), new RegExp(`the axis changed here.*${moved.length} heads`, "s"));
+  assert.match(await page.innerText(".portrait-card .legend"), new RegExp(`the axis changed here.*dotted.*${moved.length} heads`, "s"));
   const steps = (d) => (d ? d.split("M").length - 1 : 0);
   const upTo = all.filter((row) => labels(all).indexOf(row.checkpoint) <= labels(all).indexOf(third) && row.checkpoint !== first);
   assert.equal(steps(await page.getAttribute(".trail.broken.all", "d")), upTo.filter((row) => has(row, "axis_changed")).length);

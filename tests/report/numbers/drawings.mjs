@@ -188,7 +188,24 @@ class Check {
     const stated = this.summary?.[this.reading(key).reading.mean]?.[label]?.se ?? null;
     if (datum.se === null && stated !== null && mean !== null) return "the error is left out";
     if (datum.se !== null && "se_low" in datum) Object.assign(expected, { se_low: mean - datum.se, se_high: mean + datum.se });
+    if ("band_low" in datum) Object.assign(expected, this.band_ends(key, values, mean, datum.sd === null ? null : expected.sd));
     return this.numbers(expected, datum);
+  }
+
+  /** One standard deviation to each side or the middle half of the heads, as the subtitle says; neither passes the statistic's limits. */
+  band_ends(key, values, mean, sd) {
+    if (mean === null || sd === null) return { band_low: null, band_high: null };
+    const { statistic, reading } = this.reading(key);
+    const [low, high] = [reading.absolute ? 0 : (statistic.low ?? -Infinity), statistic.high ?? Infinity];
+    const subtitle = [this.blob.figures[this.figure].title.subtitle].flat().join(" ");
+    const sorted = [...values].sort((a, b) => a - b);
+    const quantile = (part) => {
+      const position = part * (sorted.length - 1);
+      const [below, above] = [sorted[Math.floor(position)], sorted[Math.ceil(position)]];
+      return below + (above - below) * (position - Math.floor(position));
+    };
+    const [from, to] = /middle half of the heads/.test(subtitle) ? [quantile(0.25), quantile(0.75)] : [mean - sd, mean + sd];
+    return { band_low: Math.max(from, low), band_high: Math.min(to, high) };
   }
 
   share(datum) {
