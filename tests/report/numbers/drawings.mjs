@@ -217,6 +217,7 @@ class Check {
     if ("heads" in datum) Object.assign(expected, { heads, of: classes.length });
     const se = this.summary?.taxonomy?.[label]?.[name]?.se ?? null;
     if (datum.se !== null || se !== null) expected.se = se;
+    if ("se_low" in datum) Object.assign(expected, { se_low: Math.max(0, expected.fraction - se), se_high: Math.min(1, expected.fraction + se) });
     if ("from" in datum) expected.to = datum.from + expected.fraction;
     return this.numbers(expected, datum);
   }
