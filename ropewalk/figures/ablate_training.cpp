@@ -16,6 +16,7 @@ namespace {
 constexpr double kHeight = 170;
 constexpr double kMargin = 0.06;  // of the y axis, so that nothing lies on the frame
 constexpr double kLine = 2.2;
+constexpr double kBelowTitle = 20;  // pixels, to the title of the first panel
 constexpr std::string_view kGrey = "#8b949e";
 constexpr const char* kSet = "the set, bars: 95 % over documents";
 constexpr const char* kControls = "random sets, band: ±1 SD";
@@ -150,6 +151,7 @@ Json ablate_training_figure(const std::string& title, const std::vector<Ablation
   Json spec = theme::begin_figure(
       title, figure_title(run, "What the model needs of its heads, over training"),
       subtitle_of(run), theme::kPlotWidth);
+  spec["title"]["offset"] = kBelowTitle;
   spec["params"] = axis.params();
   Json& datasets = spec["datasets"];
   Json views = Json::array();
