@@ -28,7 +28,7 @@ function heading({ run }: Context, { from, to }: Difference, whole: boolean): HT
   return h(
     "th",
     { scope: "col", class: before !== after ? "crossing" : "", "data-from": from, "data-to": to },
-    h("span", {}, label(from), " → ", label(to)),
+    h("span", {}, h("span", { class: "with-arrow" }, label(from), " →"), " ", label(to)),
     whole ? h("span", { class: "phase-change" }, "the whole run") : null,
     before !== after && !whole ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
     contexts.length === 2 && contexts[0] !== contexts[1]
