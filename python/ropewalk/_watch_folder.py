@@ -88,7 +88,7 @@ class WatchFolder:
             raise SystemError(f"{self.path / FACTS}: cannot be written: {error.strerror}") from None
 
     def set_aside_from(self, step: int) -> None:
-        """Steps that training comes to only now were of another course of it: one folder for all that this watch finds of that."""
+        """Moves results of later steps, from the run before training was resumed, to `replaced/`: one folder for all that this watch moves."""
         later = sorted((one, label) for label, one in self.steps.items() if one >= step)
         for _, label in later:
             if self._aside is None:

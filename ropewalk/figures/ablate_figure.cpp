@@ -159,6 +159,9 @@ Json layers_of(const Json& y) {
   Json texts{{"mark", {{"type", "text"}, {"dy", -15}, {"fontSize", theme::kLabelSize - 2}}}};
   texts["transform"].push_back({{"filter", "isValid(datum.text)"}});
   texts["encoding"] = {{"x", x("value")}, {"y", y}, {"text", {{"field", "text"}}}};
+  Json ground = texts;  // so that no line crosses a number
+  ground["mark"].update({{"stroke", theme::kWhite}, {"strokeWidth", 4}, {"strokeJoin", "round"}});
+  layers.push_back(ground);
   layers.push_back(texts);
   return layers;
 }

@@ -5,6 +5,7 @@
 
 #include "ropewalk/analysis/ablation/effect_table.h"
 #include "ropewalk/base/files/json.h"
+#include "ropewalk/figures/parts/time_axis.h"
 
 namespace ropewalk {
 
@@ -15,7 +16,8 @@ inline constexpr const char* kAblateTraining = "ablate_training";
 // panel per edit, one line per set (docs/figures.md).
 Json ablate_figure(const Ablation& ablation);
 
-// The same along a run: one panel per edit and set, its controls as a band.
-Json ablate_training_figure(const std::string& title, const std::vector<Ablation>& checkpoints);
+// The same along a run: one panel per edit and set, its controls as a band, fresh weights apart.
+Json ablate_training_figure(const std::string& title, const std::vector<Ablation>& checkpoints,
+                            TimeAxis time);
 
 }  // namespace ropewalk

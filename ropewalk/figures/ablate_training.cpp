@@ -5,20 +5,21 @@
 
 #include "ropewalk/analysis/math/student_t.h"
 #include "ropewalk/figures/ablate_figure.h"
+#include "ropewalk/figures/parts/checkpoint_axis.h"
+#include "ropewalk/figures/parts/mean_layers.h"
 #include "ropewalk/figures/parts/text_width.h"
 #include "ropewalk/figures/parts/theme.h"
 
 namespace ropewalk {
 namespace {
 
-constexpr double kWidth = 300;
 constexpr double kHeight = 170;
-constexpr double kGap = 40;
-constexpr size_t kColumns = 2;
-constexpr double kLabelRoom = 90;
+constexpr double kMargin = 0.06;  // of the y axis, so that nothing lies on the frame
+constexpr double kLine = 2.2;
+constexpr double kBelowTitle = 20;  // pixels, to the title of the first panel
 constexpr std::string_view kGrey = "#8b949e";
-constexpr const char* kSet = "the set, ± 95 %";
-constexpr const char* kControls = "random sets, ± 1 SD";
+constexpr const char* kSet = "the set, bars: 95 % over documents";
+constexpr const char* kControls = "random sets, band: ±1 SD";
 
 // A set under an edit: one panel.
 struct Panel {
@@ -40,97 +41,139 @@ std::vector<Panel> panels_of(const std::vector<Ablation>& checkpoints) {
   return panels;
 }
 
-std::string label_of(const Ablation& ablation) {
-  return fit_middle(ablation.label, theme::kLabelSize, kLabelRoom);
-}
-
-Json row(const std::string& checkpoint, const char* kind, double value, double half) {
-  if (std::isnan(half)) half = 0;
-  return {{"checkpoint", checkpoint},
-          {"kind", kind},
-          {"value", value},
-          {"low", value - half},
-          {"high", value + half}};
-}
-
-Json rows_of(const std::vector<Ablation>& checkpoints, const Panel& panel) {
-  Json rows = Json::array();
+// The run as figures over training lay it out.
+RunNumbers run_of(const std::vector<Ablation>& checkpoints) {
+  RunNumbers run;
+  run.source = kAblateTable;
   for (const Ablation& ablation : checkpoints) {
+    CheckpointNumbers numbers;
+    numbers.label = ablation.label;
+    numbers.phase = ablation.phase;
+    numbers.context = ablation.context;
+    numbers.step = ablation.step;
+    numbers.tokens = ablation.trained_tokens;
+    (ablation.random ? run.baselines : run.checkpoints).push_back(numbers);
+    run.models = run.models || ablation.independent_model;
+  }
+  if (run.checkpoints.empty()) std::swap(run.checkpoints, run.baselines);
+  return run;
+}
+
+// What a panel shows of a checkpoint; null: the checkpoint has no head of the set.
+const EditEffect* find_effect(const std::vector<Ablation>& checkpoints, const Panel& panel,
+                              const std::string& label) {
+  for (const Ablation& ablation : checkpoints) {
+    if (ablation.label != label) continue;
     for (const Ablation::EditedSet& one : ablation.cases) {
-      const bool mine =
-          ablation.sets[one.set].chosen.name.text == panel.set && one.edit.text == panel.edit;
-      if (!mine) continue;
-      const EditEffect& effect = one.effects.front();
-      const double wide = student_t_95(static_cast<double>(effect.groups) - 1);
-      rows.push_back(row(label_of(ablation), kSet, effect.dloss, wide * effect.dloss_se));
-      if (effect.controls == 0) continue;
-      rows.push_back(row(label_of(ablation), kControls, effect.control, effect.control_sd));
+      if (ablation.sets[one.set].chosen.name.text == panel.set && one.edit.text == panel.edit) {
+        return &one.effects.front();
+      }
     }
   }
-  return rows;
+  return nullptr;
 }
 
-Json panel_view(const Panel& panel, const std::string& name, const Json& labels) {
-  const Json x{{"field", "checkpoint"},
-               {"type", "ordinal"},
-               {"scale", {{"domain", labels}}},
-               {"axis", {{"title", nullptr}, {"labelAngle", -40}, {"labelOverlap", true}}}};
-  const auto y = [](const char* field) {
-    return Json{{"field", field},
-                {"type", "quantitative"},
-                {"axis", {{"title", "nats per token"}, {"tickCount", 5}}}};
+std::vector<MeanSeries> series_of(const std::vector<Ablation>& checkpoints, const Panel& panel) {
+  const auto effect = [&checkpoints, panel](const CheckpointNumbers& numbers) {
+    const EditEffect* found = find_effect(checkpoints, panel, numbers.label);
+    return found == nullptr ? EditEffect{} : *found;
   };
-  const Json color{{"field", "kind"},
-                   {"type", "nominal"},
-                   {"scale", {{"domain", {kSet, kControls}}, {"range", {theme::kBoth, kGrey}}}},
-                   {"legend", {{"orient", "top"}, {"title", nullptr}}}};
-  const Json zero{
-      {"mark", {{"type", "rule"}, {"color", theme::kSeparator}, {"strokeDash", {3, 3}}}},
-      {"encoding", {{"y", {{"datum", 0}}}}}};
-  const Json spans{
-      {"mark", {{"type", "rule"}, {"strokeWidth", 2}}},
-      {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", color}}}};
-  const Json lines{
-      {"mark", {{"type", "line"}, {"strokeWidth", 2.2}, {"point", true}}},
-      {"encoding",
-       {{"x", x},
-        {"y", y("value")},
-        {"color", color},
-        {"tooltip", {{{"field", "checkpoint"}}, {{"field", "kind"}}, {{"field", "value"}}}}}}};
-  return {{"name", name},
-          {"title",
-           {{"text", theme::title(panel.edit)},
-            {"subtitle", fit_middle(panel.set, theme::kSubtitleSize, kWidth)},
-            {"anchor", "start"},
-            {"frame", "group"},
-            {"fontSize", theme::kLabelSize},
-            {"offset", 8}}},
-          {"data", {{"name", name}}},
-          {"width", kWidth},
-          {"height", kHeight},
-          {"layer", {zero, spans, lines}}};
+  MeanSeries controls{kControls, kGrey, "square", kLine, true, {}, MeanSeries::kNoView};
+  controls.number = [effect](const CheckpointNumbers& numbers) {
+    const EditEffect one = effect(numbers);
+    return HeadMean{one.control, one.control_sd, kUnknown};
+  };
+  MeanSeries set{kSet, theme::kBoth, "diamond", kLine, true, {}, MeanSeries::kNoView};
+  set.number = [effect](const CheckpointNumbers& numbers) {
+    const EditEffect one = effect(numbers);
+    return HeadMean{one.dloss, kUnknown, one.dloss_se};
+  };
+  set.bar = [effect](const CheckpointNumbers& numbers) {
+    const EditEffect one = effect(numbers);
+    if (std::isnan(one.dloss_se)) return kUnknown;
+    return student_t_95(static_cast<double>(one.groups) - 1) * one.dloss_se;
+  };
+  return {set, controls};
+}
+
+// Limits that hold bands and bars of all checkpoints, and 0.
+void fit(MeanPlot& plot, const CheckpointAxis& axis, const std::vector<MeanSeries>& series) {
+  double low = 0, high = 0;
+  for (const Slot& slot : axis.slots()) {
+    for (const MeanSeries& one : series) {
+      const HeadMean number = one.number(*slot.numbers);
+      const BandEnds band =
+          slot.baseline ? BandEnds{number.mean, number.mean} : one.band(*slot.numbers, Band::sd);
+      const double bar = one.half_bar(*slot.numbers);
+      for (const double end :
+           {number.mean, number.mean - bar, number.mean + bar, band.low, band.high}) {
+        low = std::fmin(low, end);
+        high = std::fmax(high, end);
+      }
+    }
+  }
+  const double margin = high > low ? kMargin * (high - low) : 1;
+  plot.low = low - margin;
+  plot.high = high + margin;
+}
+
+Json panel_title(const Panel& panel) {
+  return {{"text", theme::title(panel.edit)},
+          {"subtitle", fit_middle(panel.set, theme::kSubtitleSize, theme::kPlotWidth)},
+          {"anchor", "start"},
+          {"frame", "group"},
+          {"fontSize", theme::kLabelSize},
+          {"fontWeight", "bold"},
+          {"offset", 10}};
+}
+
+Json zero_line(const std::string& name) {
+  Json line{{"name", name},
+            {"data", {{"values", Json::array({Json::object()})}}},
+            {"mark", {{"type", "rule"}, {"color", theme::kSeparator}, {"strokeDash", {3, 3}}}}};
+  line["encoding"]["y"]["datum"] = 0;
+  return line;
+}
+
+std::string subtitle_of(const RunNumbers& run) {
+  std::string text =
+      "Change of the loss when something is taken from a set of heads, beside the same in random "
+      "sets of as many heads in the same layers. Each checkpoint chooses its own heads.";
+  return text + (run.baselines.empty() ? "" : " Dotted: freshly initialised weights.");
 }
 
 }  // namespace
 
-Json ablate_training_figure(const std::string& title, const std::vector<Ablation>& checkpoints) {
+Json ablate_training_figure(const std::string& title, const std::vector<Ablation>& checkpoints,
+                            TimeAxis time) {
+  const RunNumbers run = run_of(checkpoints);
+  const CheckpointAxis axis(run, time);
   Json spec = theme::begin_figure(
-      title, "What the model needs of its heads, over training",
-      "Change of the loss when something is taken from a set of heads, beside the same in random "
-      "sets of as many heads in the same layers. Each checkpoint chooses its own heads.",
-      kColumns * kWidth + kGap);
-  Json labels = Json::array(), views = Json::array();
-  for (const Ablation& ablation : checkpoints) labels.push_back(label_of(ablation));
+      title, figure_title(run, "What the model needs of its heads, over training"),
+      subtitle_of(run), theme::kPlotWidth);
+  spec["title"]["offset"] = kBelowTitle;
+  spec["params"] = axis.params();
   Json& datasets = spec["datasets"];
-  const std::vector<Panel> panels = panels_of(checkpoints);
-  for (size_t i = 0; i < panels.size(); ++i) {
-    const std::string name = fmt::format("panel {}", i);
-    datasets[name] = rows_of(checkpoints, panels[i]);
-    views.push_back(panel_view(panels[i], name, labels));
+  Json views = Json::array();
+  for (const Panel& panel : panels_of(checkpoints)) {
+    const size_t number = views.size() + 1;
+    Json view{{"width", theme::kPlotWidth}, {"height", kHeight}, {"title", panel_title(panel)}};
+    MeanPlot plot{.y_title = "nats per token", .tick = 0, .width = theme::kPlotWidth};
+    plot.below = number > 1;
+    plot.layer_suffix = fmt::format(" {}", number);
+    plot.dataset = fmt::format("means {}", number);
+    plot.legend = number == 1;
+    const std::vector<MeanSeries> series = series_of(checkpoints, panel);
+    fit(plot, axis, series);
+    add_mean_layers(view, datasets, axis, series, plot);
+    view["layer"].push_back(zero_line("zero" + plot.layer_suffix));
+    views.push_back(view);
   }
-  spec["concat"] = views;
-  spec["columns"] = kColumns;
-  spec["spacing"] = kGap;
+  spec["vconcat"] = views;
+  spec["spacing"] = 26;
+  // Each plot its own: only the first has a legend.
+  spec["resolve"] = {
+      {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
   return spec;
 }
 

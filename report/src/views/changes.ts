@@ -16,6 +16,9 @@ const FEW_STEPS = 8;
 const checkpointOf = (run: Run, label: string) => run.checkpoints.find((c) => c.label === label);
 const phaseOf = (run: Run, label: string) => checkpointOf(run, label)?.phase ?? "";
 
+/** A name that no line breaks. */
+const label = (text: string) => h("span", { class: "unbroken", title: text }, text);
+
 /** Of the column of a step: its checkpoints, and where they differ in phase or context. */
 function heading({ run }: Context, { from, to }: Difference, whole: boolean): HTMLElement {
   const [before, after] = [phaseOf(run, from), phaseOf(run, to)];
@@ -25,7 +28,7 @@ function heading({ run }: Context, { from, to }: Difference, whole: boolean): HT
   return h(
     "th",
     { scope: "col", class: before !== after ? "crossing" : "", "data-from": from, "data-to": to },
-    h("span", {}, `${from} → ${to}`),
+    h("span", {}, h("span", { class: "with-arrow" }, label(from), " →"), " ", label(to)),
     whole ? h("span", { class: "phase-change" }, "the whole run") : null,
     before !== after && !whole ? h("span", { class: "phase-change" }, `${before || DASH} → ${after || DASH}`) : null,
     contexts.length === 2 && contexts[0] !== contexts[1]

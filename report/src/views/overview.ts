@@ -2,7 +2,7 @@ import { timeChart } from "../charts/time_chart";
 import { unmoved, type Context, type Part } from "../context";
 import type { Leaf, StatisticView } from "../data/blob";
 import { CLASSES } from "../data/classes";
-import type { Checkpoint } from "../data/run";
+import type { Checkpoint, Run } from "../data/run";
 import { means } from "../data/summary";
 import { h } from "../dom";
 import { number, ofEntry, ofLoss } from "../data/source";
@@ -88,6 +88,14 @@ function tilesOf({ run, summary }: Context): Tile[] {
   ];
 }
 
+/** The contexts that a run was read at, where these are several: its checkpoints count once at each. */
+function contextsOf({ checkpoints, order }: Run): HTMLElement | null {
+  if (!order.mixed) return null;
+  const first = checkpoints.filter((c, i) => order.context(c) && checkpoints.findIndex((other) => order.context(other) === order.context(c)) === i);
+  const ascending = first.sort((a, b) => order.context(a) - order.context(b));
+  return h("span", { class: "contexts-read" }, "contexts ", ...ascending.flatMap((c, i) => [i ? ", " : "", number(ofEntry(c, "context"), String(order.context(c)))]));
+}
+
 /** What the study is, in a sentence and in numbers, with links to the parts below and what is to be known first. */
 function introduction({ run, summary }: Context, parts: { name: string; part: HTMLElement }[]): HTMLElement {
   const last = run.steps[run.steps.length - 1];
@@ -100,6 +108,7 @@ function introduction({ run, summary }: Context, parts: { name: string; part: HT
     run.models ? null : counted("heads", run.heads.length, "head"),
     counted("components", run.components.length, "component"),
     typeof documents === "number" && !run.models ? number(ofEntry(last, "documents"), count(documents, "document")) : null,
+    run.models ? null : contextsOf(run),
   ].flatMap((fact, i) => (fact ? [i ? " · " : "", fact] : []));
   const lead = run.models
     ? ["How the attention heads of ", counted("steps", run.steps.length, "model"), " encode token position."]

@@ -15,9 +15,10 @@ function shown(value: Json): string {
   if (typeof value === "number") return value.toLocaleString("en", { maximumFractionDigits: 12 });
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "string") return value;
-  if (Array.isArray(value) && value.every((item) => typeof item !== "object"))
-    return value.length ? value.join(", ") : DASH;
-  return JSON.stringify(value);
+  if (Array.isArray(value)) return value.length ? value.map((item) => (Array.isArray(item) ? item.map(shown).join(" × ") : shown(item))).join(", ") : DASH;
+  const named = Object.entries(value).map(([key, one]) => [key, shown(one as Json)]);
+  const there = named.filter(([, text]) => text !== DASH).map(([key, text]) => `${key}: ${text}`);
+  return there.length ? there.join("; ") : DASH;
 }
 
 const ofManifest = (key: string) => `manifest.json::${key}`;

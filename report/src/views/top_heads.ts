@@ -24,7 +24,7 @@ export function topHeads(context: Context): HTMLElement | null {
     { name: "in spreads", definition: "the change on the statistic's own scale, in units of the spread over heads, with its standard error over documents" },
     { name: "score", definition: "the size of that change less its standard error; never below zero. The heads are in its order" },
     { name: "verdict", definition: "changed: false discovery rate of at most 5 %, and at least half of the spread over heads", look: "text" },
-    { name: "PC0's axis", definition: "moved: PC0 of the last checkpoint is another axis than PC0 of the first; r_q and r_k do not compare", look: "text" },
+    { name: "PC0's axis", definition: "moved: PC0 of the last checkpoint is another axis than PC0 of the first, so r_q and r_k of the two do not compare; came back: it is the same axis again, though it was another one in between", look: "text" },
   ];
   const effects = new Map(lines.map(({ top }) => [top, effectsOf(context, top)]));
   const edited = [...effects.values()].some((found) => found.length);
@@ -87,12 +87,13 @@ function verdict({ summary: { changed } }: Context, top: TopHead): string {
   return changed && top.effect !== null && Math.abs(top.effect) < changed.min_change ? "too small" : "within noise";
 }
 
-/** Whether PC0 moved since the first checkpoint, and when it last did. */
+/** Whether PC0 moved since the first checkpoint, and when it last did: it may come back, and it may move a little at a time. */
 function axis({ run }: Context, top: TopHead, heads: Head[], to: Checkpoint | undefined): (string | Node)[] {
-  if (!top.axis_changed) return ["stayed"];
-  const steps = to ? run.order.wayTo(to).filter((c) => heads.some(({ index }) => run.axisChanged(c.index, index))) : [];
-  const last = steps.at(-1);
-  return [h("span", { class: "axis-moved" }, "moved"), h("span", { class: "axis-when muted" }, last ? `last at ${last.label}` : DASH)];
+  const way = to ? run.order.wayTo(to).slice(1) : [];
+  const last = way.filter((c) => heads.some(({ index }) => run.axisChanged(c.index, index))).at(-1);
+  if (!top.axis_changed && !last) return ["stayed"];
+  const [what, when] = top.axis_changed ? ["moved", last ? `last at ${last.label}` : "little by little"] : ["came back", `last moved at ${last?.label}`];
+  return [h("span", { class: "axis-moved" }, what), h("span", { class: "axis-when muted" }, when)];
 }
 
 /** What is compared where checkpoints were read at different contexts. */

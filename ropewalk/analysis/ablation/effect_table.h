@@ -34,6 +34,11 @@ struct Ablation {
   std::string phase;
   int64_t order = 0;
   bool random = false;  // fresh weights
+  // Where it stands along a run; below 0, and of the context 0: not known.
+  int64_t context = 0;
+  int64_t step = -1;
+  int64_t trained_tokens = -1;
+  bool independent_model = false;  // one of several models: no step of a run
   std::vector<DocumentRecord> records;
   LossDocuments documents;
   EditSums unedited;

@@ -193,7 +193,7 @@ Json CheckpointAxis::x_channel(double width) const {
 void CheckpointAxis::widen_bars(Json& layer, double width) const {
   if (!timed() && width / length() >= kLeastBarPitch) return;
   // Outlines of their own colour: no seams where places are narrower than a pixel.
-  layer["mark"] = {{"type", "rect"}, {"strokeWidth", 0.7}};
+  layer["mark"] = {{"type", "rect"}, {"strokeWidth", 1.1}};
   Json& encoding = layer["encoding"];
   encoding["stroke"] = encoding["color"];
   encoding["x"] = x_channel(width);

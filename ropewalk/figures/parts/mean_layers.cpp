@@ -32,8 +32,9 @@ Json mean_row(const Slot& slot, const MeanSeries& series, Band kind) {
     const BandEnds band = series.band(*slot.numbers, kind);
     json["band_low"] = theme::number(band.low);
     json["band_high"] = theme::number(band.high);
-    json["se_low"] = theme::number(number.mean - number.se);
-    json["se_high"] = theme::number(number.mean + number.se);
+    const double bar = series.half_bar(*slot.numbers);
+    json["se_low"] = theme::number(number.mean - bar);
+    json["se_high"] = theme::number(number.mean + bar);
   }
   return json;
 }
@@ -86,7 +87,7 @@ class LayerBuilder {
     encoding["x"] = axis_.x_channel(plot_.width);
     if (several_lines_) encoding["detail"] = {{"field", "segment"}, {"type", "nominal"}};
     // Names of layers must differ in all of a figure.
-    layers_.push_back({{"name", plot_.below ? name + " below" : name},
+    layers_.push_back({{"name", plot_.below ? name + plot_.layer_suffix : name},
                        {"data", {{"name", plot_.dataset}}},
                        {"transform", Json::array({Json{{"filter", filter}}})},
                        {"mark", mark},

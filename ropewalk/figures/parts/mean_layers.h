@@ -26,7 +26,12 @@ struct MeanSeries {
   std::function<HeadMean(const CheckpointNumbers&)> number;
   size_t view = 0;                     // an index into all_views(), or kNoView
   Limits limits{-INFINITY, INFINITY};  // of the number: bands end there
+  // Half the length of its bars; empty: one standard error.
+  std::function<double(const CheckpointNumbers&)> bar{};
 
+  double half_bar(const CheckpointNumbers& numbers) const {
+    return bar ? bar(numbers) : number(numbers).se;
+  }
   BandEnds band(const CheckpointNumbers& numbers, Band kind) const {
     static const std::vector<double> kNoHeads;
     return band_ends(number(numbers), view == kNoView ? kNoHeads : numbers.views[view].heads,
@@ -43,8 +48,9 @@ struct MeanPlot {
   std::vector<double> log_ticks{};  // of a logarithmic axis; empty: it is linear
   double width = 0;                 // pixels
   bool legend = true;
-  std::string dataset = "means";  // the name of its rows
-  bool below = false;             // another plot: phases have their names there
+  std::string dataset = "means";        // the name of its rows
+  bool below = false;                   // another plot: phases have their names there
+  std::string layer_suffix = " below";  // of the names of layers below another plot
 };
 
 // Adds the layers of such a plot to `view` (bands, baselines, lines, bars, markers, separators,

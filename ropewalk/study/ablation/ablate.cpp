@@ -157,7 +157,7 @@ std::string result_text(const Ablation& ablation) {
 }  // namespace
 
 std::vector<fs::path> write_ablations(const std::vector<Ablation>& checkpoints, const fs::path& out,
-                                      const std::vector<std::string>& formats) {
+                                      const std::vector<std::string>& formats, TimeAxis time) {
   const UninterruptedScope unhurried;
   std::vector<FileText> tables{{out / kAblateTable, format_ablate_table(checkpoints)},
                                {out / kAblatePositions, format_ablate_positions(checkpoints)},
@@ -169,7 +169,7 @@ std::vector<fs::path> write_ablations(const std::vector<Ablation>& checkpoints, 
   std::vector<Figure> figures{{kAblateFigure, ablate_figure(checkpoints.back())}};
   if (checkpoints.size() > 1) {
     figures.push_back(
-        {kAblateTraining, ablate_training_figure(checkpoints.back().model, checkpoints)});
+        {kAblateTraining, ablate_training_figure(checkpoints.back().model, checkpoints, time)});
   }
   write_figures(figures, out / kFigures, formats);
   for (const Figure& figure : figures) {

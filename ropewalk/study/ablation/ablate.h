@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ropewalk/figures/parts/time_axis.h"
 #include "ropewalk/study/ablation/ablation_job.h"
 #include "ropewalk/study/ablation/captured_model.h"
 #include "ropewalk/study/source/corpus_source.h"
@@ -36,6 +37,7 @@ std::string describe_ablate(const AblateOptions& options);
 // Writes tables and figures of one or several checkpoints; returns the files, relative to `out`.
 std::vector<std::filesystem::path> write_ablations(const std::vector<Ablation>& checkpoints,
                                                    const std::filesystem::path& out,
-                                                   const std::vector<std::string>& formats);
+                                                   const std::vector<std::string>& formats,
+                                                   TimeAxis time = TimeAxis::labels);
 
 }  // namespace ropewalk

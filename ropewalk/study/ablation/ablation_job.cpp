@@ -199,6 +199,7 @@ Ablation AblationJob::run() {
   made.model = input_.capture.info.model;
   made.label = input_.capture.info.label;
   made.random = input_.capture.info.random.has_value();
+  made.context = input_.capture.info.context;
   made.records = make_records(input_.documents.documents);
   made.documents = loss_documents(input_.documents);
   made.unedited = *finished_.find(kUnedited);

@@ -54,6 +54,9 @@ class CheckpointAblation {
     made.model = study_.experiment.models ? label : study_.experiment.name;
     made.phase = measured_.planned->phase;
     made.order = measured_.planned->order;
+    made.step = measured_.planned->time.step.value_or(made.step);
+    made.trained_tokens = measured_.planned->time.tokens.value_or(made.trained_tokens);
+    made.independent_model = study_.experiment.models;
     return made;
   }
 
@@ -114,10 +117,12 @@ Stage ablation_stage(const Study& study, const MeasuredStudy& measured) {
            {"ablate", study.experiment.ablate->to_json()},
            {"span", study.plan.span},
            {"formats", study.options.formats},
+           {"axis", time_axis_name(study.experiment.axis)},
            {"documents", texts},
            {"captures", captures}},
           [&study, &measured] {
-            return write_ablations(measure_all(study, measured), study.out, study.options.formats);
+            return write_ablations(measure_all(study, measured), study.out, study.options.formats,
+                                   study.experiment.axis);
           }};
 }
 

@@ -65,6 +65,8 @@ def test_in_an_experiment(study, bench, tmp_path):
     numbers = [column for column in table.select_dtypes("number") if column != "order"]
     pandas.testing.assert_frame_equal(mine[numbers], pandas.read_csv(alone / "ablate.csv")[numbers], check_dtype=False)
     assert (out / "figures" / "ablate.vl.json").exists() and (out / "figures" / "ablate_training.vl.json").exists()
+    drawn = json.loads((out / "figures" / "ablate_training.vl.json").read_text())["datasets"]["means 1"]
+    assert {(row["checkpoint"], row["baseline"], row["x"] < 0) for row in drawn} == {("init", True, True), ("a", False, False), ("b", False, False)}
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["settings"]["ablate"]["sets"] == ABLATE["sets"] and "ablate.csv" in manifest["ablate"]["files"]
     if manifest.get("report"):  # a program may be built without the page

@@ -88,7 +88,7 @@ test("where the axis changed, marks are hollow and lines broken", async () => {
   const look = await page.locator(".point.moved").first().evaluate((one) => [getComputedStyle(one).fillOpacity, getComputedStyle(one).strokeDasharray]);
   assert.equal(look[0], "0");
   assert.notEqual(look[1], "none");
-  assert.match(await page.innerText(".portrait-card .legend"), new RegExp(`the axis changed here.*${moved.length} heads`, "s"));
+  assert.match(await page.innerText(".portrait-card .legend"), new RegExp(`the axis changed here.*dotted.*${moved.length} heads`, "s"));
   const steps = (d) => (d ? d.split("M").length - 1 : 0);
   const upTo = all.filter((row) => labels(all).indexOf(row.checkpoint) <= labels(all).indexOf(third) && row.checkpoint !== first);
   assert.equal(steps(await page.getAttribute(".trail.broken.all", "d")), upTo.filter((row) => has(row, "axis_changed")).length);
@@ -151,8 +151,12 @@ test("the overview says which heads to look at, and which to read with care", as
     const noChange = ({ effect }) => (changed && Math.abs(effect) < changed.min_change ? "too small" : "within noise");
     // A head whose axis moved says when it last did.
     const axis = ({ layer, q_heads, axis_changed }) => {
-      const when = all.filter((row) => Number(row.layer) === layer && q_heads.includes(Number(row.q_head)) && has(row, "axis_changed")).map((row) => labels(all).indexOf(row.checkpoint));
-      return axis_changed ? `moved ${when.length ? `last at ${labels(all)[Math.max(...when)]}` : "–"}` : "stayed";
+      const first = labels(all).filter((label) => label !== "init")[0];
+      const mine = all.filter((row) => Number(row.layer) === layer && q_heads.includes(Number(row.q_head)) && row.checkpoint !== first);
+      const when = mine.filter((row) => has(row, "axis_changed")).map((row) => labels(all).indexOf(row.checkpoint));
+      const last = labels(all)[Math.max(...when)];
+      if (axis_changed) return `moved ${when.length ? `last at ${last}` : "little by little"}`;
+      return when.length ? `came back last moved at ${last}` : "stayed";
     };
     assert.deepEqual(
       rows,

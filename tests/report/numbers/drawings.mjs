@@ -1,5 +1,6 @@
 // What Vega drew on a page, mark by mark, held against the files of the run. A row that none of the checks below knows is
 // a number without a source.
+import { Effects } from "./effects.mjs";
 import { lookUp } from "./numbers.mjs";
 
 /** The statistics behind the lines of a figure, by their names in its legend. */
@@ -33,7 +34,7 @@ export async function drawings(page) {
         const mark = group.firstElementChild?.__data__?.mark;
         if (!mark) return [];
         const plain = (datum) => Object.fromEntries(Object.entries(datum ?? {}).filter(([, value]) => typeof value !== "object" || value === null));
-        return [{ name: mark.name ?? "", kind: mark.marktype, items: mark.items.map(({ datum, x, y, y2, height, text }) => ({ datum: plain(datum), x, y, y2, height, text })) }];
+        return [{ name: mark.name ?? "", kind: mark.marktype, items: mark.items.map(({ datum, x, x2, y, y2, height, text }) => ({ datum: plain(datum), x, x2, y, y2, height, text })) }];
       }),
     );
   }
@@ -51,11 +52,12 @@ export function wrongInDrawings(files, blob, drawn) {
         const wrong = check.row(datum, name);
         if (wrong) problems.push(`${figure}, ${name}: ${wrong} (${JSON.stringify(datum)})`);
       }
-      const bent = outOfLine(name, kind, items, figure === "loss");
+      const bent = figure === "ablate" ? outOfRow(kind, items) : outOfLine(name, kind, items, figure === "loss");
       if (bent) problems.push(`${figure}, ${name}: ${bent}`);
     }
     const texts = marks.filter(({ kind }) => kind === "text").flatMap(({ items }) => items);
     problems.push(...check.texts(texts, marks).map((wrong) => `${figure}: ${wrong}`));
+    if (figure === "ablate") problems.push(...check.effects.missing(marks).map((wrong) => `${figure}: ${wrong}`));
     if (!check.checked) problems.push(`${figure}: shows no number that is of a file`);
     checked += check.checked;
   }
@@ -76,6 +78,19 @@ function outOfLine(name, kind, items, logarithmic) {
   return slope >= 0 || far > 0.01 ? `marks stand up to ${far} pixels from their numbers` : null;
 }
 
+/** The same for marks that stand along x. */
+function outOfRow(kind, items) {
+  const ends = items.flatMap(({ datum, x, x2 }) =>
+    kind === "symbol" ? [[datum.value, x]] : kind === "rule" && "low" in datum ? [[datum.low, Math.min(x, x2)], [datum.high, Math.max(x, x2)]] : [],
+  );
+  if (ends.length < 3) return null;
+  const [low, high] = [Math.min, Math.max].map((pick) => ends.find(([value]) => value === pick(...ends.map(([one]) => one))));
+  if (low[0] === high[0]) return null;
+  const slope = (high[1] - low[1]) / (high[0] - low[0]);
+  const far = Math.max(...ends.map(([value, x]) => Math.abs(low[1] + slope * (value - low[0]) - x)));
+  return slope <= 0 || far > 0.01 ? `marks stand up to ${far} pixels from their numbers` : null;
+}
+
 const near = (shown, value) =>
   shown === null || value === null || Number.isNaN(value) ? (shown ?? null) === (Number.isNaN(value) ? null : value) : Math.abs(shown - value) <= 1e-6 * Math.max(1e-3, Math.abs(value));
 
@@ -86,13 +101,16 @@ class Check {
     this.figure = figure;
     this.checked = 0;
     this.summary = files.json("summary.json");
+    this.effects = new Effects(files, blob.figures[figure]);
   }
 
   /** Null: it is what the files have. */
   row(datum, name) {
     const { checkpoint } = datum;
+    if (this.figure === "ablate" && "kind" in datum) return this.effect(this.effects.ofCheckpoint(datum, name), datum);
     if (checkpoint === undefined && !("layer" in datum)) return this.scaffold(datum);
     if (checkpoint !== undefined && !this.files.labels().includes(this.labelOf(checkpoint))) return "no such checkpoint";
+    if (this.figure === "ablate_training") return this.effect(this.effects.overTraining(datum, name), datum);
     if ("series" in datum) return this.mean(datum);
     if ("fraction" in datum) return this.share(datum);
     if ("wavelength" in datum) return this.band(datum, name);
@@ -149,11 +167,16 @@ class Check {
     return null;
   }
 
+  effect({ wrong, expected }, datum) {
+    return wrong ?? this.numbers(expected, datum);
+  }
+
   mean(datum) {
     const { checkpoint: label, series } = datum;
     if (this.figure === "loss" && series === "loss") {
       const { value, se } = lookUp(this.files, `loss.csv:${label}:loss`);
-      return this.numbers({ mean: value, se }, datum);
+      const ends = se === null ? {} : { se_low: value - se, se_high: value + se };
+      return this.numbers({ mean: value, se, ...("se_low" in datum ? ends : {}) }, datum);
     }
     const key = /^over_training_/.test(this.figure) ? this.figure.replace("over_training_", "") : LINES[series];
     if (!key || !this.reading(key)) return "a line of no known statistic";
@@ -165,7 +188,24 @@ class Check {
     const stated = this.summary?.[this.reading(key).reading.mean]?.[label]?.se ?? null;
     if (datum.se === null && stated !== null && mean !== null) return "the error is left out";
     if (datum.se !== null && "se_low" in datum) Object.assign(expected, { se_low: mean - datum.se, se_high: mean + datum.se });
+    if ("band_low" in datum) Object.assign(expected, this.band_ends(key, values, mean, datum.sd === null ? null : expected.sd));
     return this.numbers(expected, datum);
+  }
+
+  /** One standard deviation to each side or the middle half of the heads, as the subtitle says; neither passes the statistic's limits. */
+  band_ends(key, values, mean, sd) {
+    if (mean === null || sd === null) return { band_low: null, band_high: null };
+    const { statistic, reading } = this.reading(key);
+    const [low, high] = [reading.absolute ? 0 : (statistic.low ?? -Infinity), statistic.high ?? Infinity];
+    const subtitle = [this.blob.figures[this.figure].title.subtitle].flat().join(" ");
+    const sorted = [...values].sort((a, b) => a - b);
+    const quantile = (part) => {
+      const position = part * (sorted.length - 1);
+      const [below, above] = [sorted[Math.floor(position)], sorted[Math.ceil(position)]];
+      return below + (above - below) * (position - Math.floor(position));
+    };
+    const [from, to] = /middle half of the heads/.test(subtitle) ? [quantile(0.25), quantile(0.75)] : [mean - sd, mean + sd];
+    return { band_low: Math.max(from, low), band_high: Math.min(to, high) };
   }
 
   share(datum) {
@@ -177,6 +217,7 @@ class Check {
     if ("heads" in datum) Object.assign(expected, { heads, of: classes.length });
     const se = this.summary?.taxonomy?.[label]?.[name]?.se ?? null;
     if (datum.se !== null || se !== null) expected.se = se;
+    if ("se_low" in datum) Object.assign(expected, { se_low: Math.max(0, expected.fraction - se), se_high: Math.min(1, expected.fraction + se) });
     if ("from" in datum) expected.to = datum.from + expected.fraction;
     return this.numbers(expected, datum);
   }
@@ -308,7 +349,7 @@ class Check {
   texts(texts, marks) {
     const bars = marks.filter(({ kind }) => kind === "rect").flatMap(({ items }) => items).map(({ datum }) => datum);
     return texts.flatMap(({ datum, text }) => {
-      if (text === undefined || !/\d/.test(text) || ("phase" in datum && !("value" in datum))) return [];
+      if (this.figure === "ablate" || text === undefined || !/\d/.test(text) || ("phase" in datum && !("value" in datum))) return [];
       const shown = Number(String(text).replace("−", "-"));
       if ("value" in datum) return this.ofCell(datum, shown);
       const inside = bars.find(({ x, from, to }) => x === datum.x && from < datum.y && datum.y < to);

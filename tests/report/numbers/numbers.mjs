@@ -270,10 +270,17 @@ function wrongOfPage(files, what, shown, seen) {
 
 const sameText = (shown, text) =>
   shown === "–"
-    ? text === null || text === undefined || text === "" || text?.length === 0
-    : shown.startsWith("{")
-      ? isDeepStrictEqual(JSON.parse(shown), text)
+    ? leaves(text).length === 0
+    : text !== null && typeof text === "object" && !Array.isArray(text)
+      ? shown.replace(/[\s,;:×]+/g, "") === leaves(text).join("").replace(/[\s,;:×]+/g, "")
       : flat(shown) === flat(text) || flat(text).startsWith(flat(shown));
+/** What a setting holds, without what is empty: the names of its parts and their values. */
+const leaves = (value) => {
+  if (value === null || value === undefined || value === "") return [];
+  if (Array.isArray(value)) return value.flatMap(leaves);
+  if (typeof value !== "object") return [{ true: "yes", false: "no" }[value] ?? String(value)];
+  return Object.entries(value).flatMap(([key, one]) => (leaves(one).length ? [key, ...leaves(one)] : []));
+};
 const flat = (value) => (typeof value === "object" ? (value?.map?.(String).join(",") ?? JSON.stringify(value)) : String(value)).replace(/[\s,]+/g, "").replace(/^true$/, "yes").replace(/^false$/, "no");
 /** Ends of an interval stop at the limits of the statistic. */
 const limited = (text, value, loss) => [value, Math.max(value, 0), Math.min(value, 1), Math.max(value, -1)].some((end) => Math.abs(parsed(text) - end) <= 0.5000001 * 10 ** -decimalsOf(text) + loss + 1e-7 * Math.abs(value));

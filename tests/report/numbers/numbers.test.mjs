@@ -35,7 +35,7 @@ const press = async (page, selector) => {
   if (await page.locator(selector).count()) await page.locator(selector).first().click();
 };
 
-const RUNS = ["shipped", "awkward", "many", "hostile", "contexts", "models", "one_head", "bare"];
+const RUNS = ["shipped", "awkward", "many", "edited", "hostile", "contexts", "models", "one_head", "bare"];
 
 for (const name of RUNS)
   test(`${name}: every mark of every drawing is its file's`, async () => {
@@ -51,10 +51,34 @@ for (const name of RUNS)
   });
 
 test("a drawing of other numbers than its file's is noticed", async () => {
-  const { page, close } = await open(browser, report("shipped"), "#view=overview");
+  await noticed("shipped");
+});
+
+test("marks of effects that are not their files' are noticed", async () => {
+  const { files, blob, drawn } = await noticed("edited", ["ablate", "ablate_training", "loss"]);
+  const problems = (figure, name, change) => {
+    const marks = structuredClone(drawn[figure]);
+    change(marks.find((one) => name.test(one.name)).items);
+    return wrongInDrawings(files, blob, { [figure]: marks }).problems;
+  };
+  assert.match(problems("ablate", /edit_1_layer_2_/, (items) => items.pop())[0], /strokes of/);
+  assert.match(problems("ablate", /edit_1_layer_2_/, (items) => (items[0].x += 1))[0], /pixels from their numbers/);
+  assert.match(problems("ablate_training", /^markers_marks/, (items) => (items[0].datum.baseline = true))[0], /among fresh weights/);
+  assert.match(problems("ablate_training", /^markers_3_marks/, (items) => (items[0].y += 1))[0], /pixels from their numbers/);
+  // Fresh weights have marks of their own, left of the run, and no line leads there.
+  const marks = drawn.ablate_training;
+  const random = marks.filter(({ name }) => /^baseline_markers/.test(name));
+  assert.equal(random.length, 4);
+  assert.ok(random.every(({ items }) => items.every(({ datum }) => datum.checkpoint === "init")));
+  for (const { name, items } of marks.filter((one) => /^line_/.test(one.name)))
+    assert.deepEqual(items.map(({ datum }) => datum.checkpoint), ["early", "middle", "late", "after"], name);
+});
+
+async function noticed(run, figures) {
+  const { page, close } = await open(browser, report(run), "#view=overview");
   const blob = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
   const drawn = await drawings(page);
-  const files = new Files("shipped");
+  const files = new Files(run);
   const changed = {
     mean: (value) => value + 1e-4,
     se: (value) => value * 1.01,
@@ -67,8 +91,12 @@ test("a drawing of other numbers than its file's is noticed", async () => {
     class: () => "mixed up",
     context: (value) => value + 1,
     text: () => "99",
+    se_high: (value) => value + 0.01,
+    band_low: (value) => value - 0.01,
+    high: (value) => value + 0.01,
+    kind: () => "mixed up",
   };
-  for (const [figure, marks] of Object.entries(drawn))
+  for (const [figure, marks] of Object.entries(drawn).filter(([name]) => figures?.includes(name) ?? true))
     for (const [key, change] of Object.entries(changed)) {
       const at = marks.findIndex(({ kind, items }) => (key !== "text" || kind === "text") && items.some(({ datum }) => datum[key] !== undefined && datum[key] !== null && !("phase" in datum && key === "text" && !("value" in datum))));
       if (at < 0) continue;
@@ -83,7 +111,8 @@ test("a drawing of other numbers than its file's is noticed", async () => {
   moved.find(({ kind, name }) => kind === "symbol" && name.startsWith("markers")).items[3].y += 1;
   assert.match(wrongInDrawings(files, blob, { how_positional: moved }).problems[0], /pixels from their numbers/);
   await close();
-});
+  return { files, blob, drawn };
+}
 
 for (const name of RUNS)
   test(`${name}: every number is its file's`, async () => {

@@ -85,6 +85,22 @@ for (const name of ["one_checkpoint", "one_head", "bare"]) {
   });
 }
 
+test("a run says at which contexts it was read, and headings break no name", async () => {
+  const said = async (name) => {
+    const { page, close } = await open(browser, report(name), "#view=overview");
+    const found = await page.$$eval(".contexts-read", (all) => all.map((one) => one.innerText));
+    const broken = await page.$$eval("table.changes thead .unbroken", (all) => all.filter((one) => one.getBoundingClientRect().height > 2 * parseFloat(getComputedStyle(one).fontSize)).length);
+    const names = await page.locator("table.changes thead .unbroken").count();
+    await close();
+    return { found, broken, names };
+  };
+  const contexts = await said("contexts");
+  assert.deepEqual(contexts.found, ["contexts 512, 1024"]);
+  assert.ok(contexts.names > 3);
+  assert.equal(contexts.broken, 0);
+  assert.deepEqual((await said("demo")).found, []);
+});
+
 test("lines and trails keep to one context", async () => {
   const { page, close } = await walk("contexts");
   const labels = readSummary("contexts").checkpoints.map(({ label }) => label);

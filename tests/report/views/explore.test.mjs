@@ -160,6 +160,14 @@ test("a click opens a head with qk.csv's numbers, components, history and siblin
   await close();
 });
 
+test("two heads that share their keys have tiles as small as four have", async () => {
+  const { page, close } = await open(browser, report("edited"), "#view=explore&head=0.0");
+  const widths = await page.$$eval(".sibling", (all) => all.map((one) => one.getBoundingClientRect().width));
+  assert.equal(widths.length, 2);
+  assert.ok(widths.every((width) => width < 320), `${widths}`);
+  await close();
+});
+
 test("filters leave the heads that qk.csv says", async () => {
   const { page, close } = await open(browser, report("demo"), "#view=explore");
   const rows = pc0("s10000");
