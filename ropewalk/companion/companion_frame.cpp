@@ -32,7 +32,7 @@ std::optional<CompanionFrame> first_frame(std::string& unread) {
   frame.bytes = line + 1;
   for (const Json& array : frame.message.words.at("arrays")) {
     const int64_t bytes = bytes_of(array);
-    if (bytes < 0 || bytes > kLargestArray) throw SystemError("an array of a senseless size");
+    if (bytes < 0 || bytes > kLargestArray) throw SystemError("an array of an impossible size");
     sizes.emplace_back(array.at("name").get<std::string>(), bytes);
     frame.bytes += static_cast<size_t>(bytes);
   }

@@ -114,12 +114,12 @@ HttpResponse HubRequests::follow(HttpRequest request, bool leave_host) {
       return response;
     }
     if (url.scheme == "https" && parse_url(target).scheme == "http") {
-      throw InputError("{}: leads from https to plain http ({}); refused", printable_url(first),
+      throw InputError("{}: redirects from https to plain http ({}); refused", printable_url(first),
                        printable_url(target));
     }
     request.url = target;
   }
-  throw InputError("{}: leads on and on, {} redirects and more", printable_url(first), kRedirects);
+  throw InputError("{}: redirects more than {} times", printable_url(first), kRedirects);
 }
 
 HttpResponse HubRequests::persist(const HttpRequest& request, bool leave_host) {

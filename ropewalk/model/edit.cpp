@@ -47,7 +47,7 @@ void require_shape(const HeadEdit& in, const at::Tensor& tensor, int64_t size,
 void require_turning(const HeadEdit& in) {
   const LayerConfig& layer = in.config.layers[static_cast<size_t>(in.head.layer)];
   if (!layer.rope || in.config.ropes.empty()) {
-    in.refuse("its layer does not turn queries and keys; take heads of layers with RoPE");
+    in.refuse("its layer has no RoPE; choose heads of layers with RoPE");
   }
 }
 
@@ -129,7 +129,7 @@ void check_head(const HeadEdit& in) {
                           in.config.n_layers, in.config.n_q_heads));
   }
   if (!in.config.layers[static_cast<size_t>(layer)].self_attention) {
-    in.refuse("its layer attends to no text; take heads of other layers");
+    in.refuse("its layer has no self-attention; choose heads of other layers");
   }
   std::visit(Overloaded{[](const FixedOutput&) {},
                         [&](const auto& kind) {

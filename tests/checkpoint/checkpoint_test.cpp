@@ -129,7 +129,7 @@ TEST_F(CheckpointTest, ShardsThatDoNotBelongToTheIndex) {
   write("1.safetensors", shard({"a"}));
   write("2.safetensors", shard({"b"}));
   write(kIndex, R"({"weight_map":{"a":"2.safetensors","b":"1.safetensors"}})");
-  EXPECT_NE(complaint().find("tensor 'a' is said to be in 2.safetensors but lies in 1.safetensors"),
+  EXPECT_NE(complaint().find("tensor 'a' should be in 2.safetensors but is in 1.safetensors"),
             std::string::npos);
   write("2.safetensors", shard({"b", "a"}));
   write(kIndex, R"({"weight_map":{"a":"1.safetensors","b":"2.safetensors"}})");

@@ -103,12 +103,12 @@ TEST_F(EditTest, RefusesWhatCannotBeDone) {
             "the edit 'still' of head 1.0: found a cut of nan, expected tokens");
   config_.layers[1].rope = false;
   EXPECT_EQ(complaint({"still", heads, VectorEdit(StillPairs{20})}),
-            "the edit 'still' of head 1.0: its layer does not turn queries and keys; take heads of "
-            "layers with RoPE");
+            "the edit 'still' of head 1.0: its layer has no RoPE; choose heads of layers "
+            "with RoPE");
   config_.layers[1].self_attention = false;
   EXPECT_EQ(
       complaint({"head", heads, OutputEdit()}),
-      "the edit 'head' of head 1.0: its layer attends to no text; take heads of other layers");
+      "the edit 'head' of head 1.0: its layer has no self-attention; choose heads of other layers");
 }
 
 }  // namespace

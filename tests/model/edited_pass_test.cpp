@@ -165,8 +165,8 @@ TEST_F(EditedPassTest, AHeadCanBeItsMeanOverOtherDocuments) {
     FAIL() << "the other has no late token";
   } catch (const UsageError& error) {
     EXPECT_STREQ(error.what(),
-                 "a head's mean output is taken from other documents than the one whose loss is "
-                 "measured; found none with more than 4 tokens, expected at least 2 documents");
+                 "the mean output of a head needs other documents than the one whose loss is "
+                 "measured: found none with more than 4 tokens, expected at least 2 documents");
   }
 }
 

@@ -168,7 +168,7 @@ TEST_F(ForwardTest, ATapThatCanNeverFireIsRefusedBeforeAnythingIsComputed) {
             "the tap 'post-rope v' of layer 1 can never fire: only its queries and keys are "
             "computed");
   EXPECT_EQ(refused({kPostRope, "k"}, 2),
-            "an observer wants layer 2, and nothing of the pass, which ends with 1");
+            "an observer wants layer 2 only, but the pass ends with layer 1");
   opened_.model.config.layers[1].self_attention = false;
   EXPECT_EQ(refused({kPostRope, "k"}),
             "the tap 'post-rope k' of layer 1 can never fire: the layer has no self-attention");
@@ -232,7 +232,7 @@ TEST_F(ForwardTest, GoesAsFarAsTheCallerSays) {
     after_layer_1({1, Needed::qk});
     FAIL() << "nothing leaves the layer";
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "nothing leaves layer 1: only its queries and keys are computed");
+    EXPECT_STREQ(error.what(), "layer 1 has no output: only its queries and keys are computed");
   }
 }
 

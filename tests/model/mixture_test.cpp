@@ -131,7 +131,7 @@ TEST_F(MixtureTest, RefusesSizesThatDoNotFit) {
             "num_local_experts 5");
   tiny_.config["num_experts_per_tok"] = 1;
   tiny_.config["num_local_experts"] = int64_t{1} << 40;
-  EXPECT_NE(tiny_.complaint().find("is too much"), std::string::npos);
+  EXPECT_NE(tiny_.complaint().find("is too large"), std::string::npos);
 }
 
 TEST_F(MixtureTest, RefusesQuantizedWeights) {

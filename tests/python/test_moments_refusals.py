@@ -123,5 +123,5 @@ def test_a_value_that_is_not_finite():
     with pytest.raises(ropewalk.InputError, match="document 1") as error:
         moments.add(0, q, random_batch(3, K))
     assert "head 2" in str(error.value) and "\n" not in str(error.value)
-    with pytest.raises(ropewalk.UsageError, match="begin new ones"):
+    with pytest.raises(ropewalk.UsageError, match="start new ones"):
         moments.to_numpy()

@@ -68,7 +68,7 @@ def test_sums_before_rope_of_models_that_are_not_known():
     with pytest.raises(ropewalk.UsageError, match="pre_rope: Linear has no configuration of transformers, which says how RoPE turns; leave pre_rope out"):
         ropewalk.watch(torch.nn.Linear(4, 4), layers=1, pre_rope=True)
     config = make_model().config
-    with pytest.raises(ropewalk.UsageError, match="config says 3, 4, 2, 8 layers, query heads, key heads and dimensions, the vectors have 3, 4, 4, 8: expected"):
+    with pytest.raises(ropewalk.UsageError, match="config has 3, 4, 2, 8 layers, query heads, key heads and dimensions, but the vectors have 3, 4, 4, 8: expected"):
         ropewalk.Moments(4, 4, 8, layers=3, config=config)
     with pytest.raises(ropewalk.InputError, match="config: .*model_type 'nobody'"):
         ropewalk.Moments(4, 2, 8, layers=3, config={**config.to_dict(), "model_type": "nobody"})

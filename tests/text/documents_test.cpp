@@ -96,7 +96,7 @@ TEST(Documents, SaysThatFewerAreThereThanAskedFor) {
   EXPECT_EQ(warnings(entries_of(12, 4), options), "");
   options.documents = 500;
   EXPECT_EQ(warnings(entries_of(12, 4), options),
-            "warning: corpus: 500 documents were asked for, and only 12 are there; 0 shorter ones "
+            "warning: corpus: expected 500 documents, found 12; 0 shorter ones "
             "skipped\n");
 }
 
@@ -210,7 +210,7 @@ TEST(Documents, AnErrorBehindTheLastDocumentNeededIsNotMet) {
 
 TEST(Documents, RefusesTextWithoutTokenizer) {
   EXPECT_EQ(message({text_of("abc")}, options_of(2)),
-            "a.txt: is text, and no tokenizer.json was found; name one, or give token ids; "
+            "a.txt: is text, but no tokenizer.json was found; name one, or give token ids; "
             "transformers writes one from vocab.json and merges.txt or from tokenizer.model, with "
             "AutoTokenizer.from_pretrained(model).save_pretrained(folder)");
 }

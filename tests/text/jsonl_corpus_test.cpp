@@ -140,7 +140,7 @@ TEST(JsonlCorpus, RefusesAnEndlessLine) {
   text.append(kMaxDocumentBytes + 1, ' ');
   folder.write("a.jsonl", text);
   EXPECT_EQ(corpus_message(folder, "a.jsonl"),
-            "a.jsonl:2: line is longer than 64.0 MiB; expected one document a line");
+            "a.jsonl:2: line is longer than 64.0 MiB; expected one document per line");
 }
 
 }  // namespace

@@ -164,11 +164,13 @@ TEST(Tokenizer, SaysWhichTextFails) {
 
 TEST(Tokenizer, SaysWhichTextTakesTooMuchMemory) {
   expect_second_is(outcomes("if text == 'bad': bytearray(64 << 30)"),
-                   "a text of 3 bytes takes the tokenizer more than 64 times that in memory");
+                   "a text of 3 bytes needs more than 64 times as many bytes of memory in the "
+                   "tokenizer");
   expect_second_is(outcomes("if text == 'bad': import os, sys; sys.stderr.write('memory allocation "
                             "of 1 bytes failed\\n'); "
                             "sys.stderr.flush(); os.abort()"),
-                   "a text of 3 bytes takes the tokenizer more than 64 times that in memory");
+                   "a text of 3 bytes needs more than 64 times as many bytes of memory in the "
+                   "tokenizer");
 }
 
 std::string system_error(const std::string& source) {

@@ -52,7 +52,7 @@ TensorCapture& SharedMoments::live() {
 
 void SharedMoments::require_unbroken() const {
   if (broken_.empty()) return;
-  throw UsageError("these moments hold part of a batch that failed; begin new ones ({})", broken_);
+  throw UsageError("these moments hold part of a batch that failed; start new ones ({})", broken_);
 }
 
 void SharedMoments::require_complete() const {
@@ -98,8 +98,8 @@ void SharedMoments::add(int64_t layer, const std::optional<std::vector<int64_t>>
   }
   for (const at::Device& device : {q.device(), k.device()}) {
     if (device_.value_or(device) == device) continue;
-    throw UsageError("q or k is on {}, those before on {}; expected one device", device.str(),
-                     device_->str());
+    throw UsageError("q or k is on {}, earlier vectors are on {}; expected one device",
+                     device.str(), device_->str());
   }
   require_new(layer, numbers);
   follow_stream(q.device());
@@ -181,7 +181,7 @@ CaptureMoments sum_of(const SharedMoments& one, const SharedMoments& other, bool
     document.index += shift;
     if (document.index > kMostDocuments) {
       throw UsageError(
-          "document {} would follow the others as {}, expected at most {}; give both "
+          "document {} would become document {}, expected at most {}; give both moments document "
           "numbers of their own",
           document.index - shift, document.index, kMostDocuments);
     }

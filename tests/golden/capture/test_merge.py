@@ -145,7 +145,7 @@ def test_refusals(study, tmp_path):
     for name, changed in dict(moved=lines[1:] + lines[:1], edited=[*lines[:-1], json.dumps({"tokens": [1] * CONTEXT}) + "\n"]).items():
         corpus = tmp_path / f"{name}.jsonl"
         corpus.write_text("".join(changed))
-        refused("parts of different documents", study.even, study.capture(name, "--shard", "1/2", corpus=corpus))
+        refused("shards of different documents", study.even, study.capture(name, "--shard", "1/2", corpus=corpus))
 
 
 def test_tables_of_a_shard_say_what_it_lacks(study, tmp_path):

@@ -49,7 +49,7 @@ def test_token_files(hub, client):
     (client.root / "another").write_text(TOKEN)
     assert client.fetch(HF_HOME="/nowhere", HF_TOKEN_PATH=str(client.root / "another")).code == 0
     hostile = client.fetch(HF_TOKEN="hf_x\r\nX-Evil: 1")
-    assert hostile.code == 3 and "does not hold a token" in hostile.stderr and "Evil" not in hostile.stderr
+    assert hostile.code == 3 and "is not a token" in hostile.stderr and "Evil" not in hostile.stderr
 
 
 def test_token_is_not_sent_in_the_clear(hub, client):

@@ -83,7 +83,7 @@ def test_a_moved_branch_and_a_read_only_cache(hub, client, published, tmp_path):
                         before=engine.without_privileges, environment=client.environment)  # fmt: skip
     for folder in folders:
         folder.chmod(0o755)
-    assert result.code == 0 and f"org/model@step1: is at {new}, which the cache cannot keep" in result.stderr, result.stderr
+    assert result.code == 0 and f"org/model@step1: is at commit {new}, which cannot be stored in the cache" in result.stderr, result.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert [c["hub"] for c in manifest["checkpoints"]] == [f"{MODEL}@{new}"]
     assert (client.repository() / "refs" / "step1").read_text() == old

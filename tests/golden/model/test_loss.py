@@ -155,7 +155,7 @@ def test_bad_input(bench, tmp_path):
 def test_is_no_capture_of_moments(bench, tmp_path):
     out = bench.loss(bench.folder("llama_gqa"))
     done = engine.run("analyze", out, "--out", tmp_path / "tables", "--quiet")
-    assert done.code == 3 and "holds the loss of documents and no moments" in done.stderr
+    assert done.code == 3 and "holds the loss of documents but no moments" in done.stderr
     capture = engine.capture(bench.folder("llama_gqa"), bench.corpus, tmp_path / "capture", context=CONTEXT)
     done = engine.run("merge", out, capture, "--out", tmp_path / "merged", "--quiet")
     assert done.code == 3 and "cannot be merged" in done.stderr

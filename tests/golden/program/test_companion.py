@@ -109,7 +109,7 @@ def test_what_is_printed(model, tmp_path):
 FAULTS = {
     "killed": ("os.kill(os.getpid(), 9)", r"text cannot be tokenized: .*python.*: ended by signal 9$"),
     "gone": ("sys.stderr.write('why\\n'); sys.stderr.flush(); os._exit(3)", r"ended with exit code 3: why$"),
-    "rubbish": ("os.write(3, b'rubbish\\n')", r"answers what is no answer: 'rubbish"),
+    "rubbish": ("os.write(3, b'rubbish\\n')", r"invalid answer: 'rubbish"),
     "closed": ("os.close(3); time.sleep(600)", r"ended (by signal 9|with exit code 1)$"),
 }
 

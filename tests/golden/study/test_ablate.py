@@ -421,7 +421,7 @@ def test_bad_input(bench, tmp_path):
     assert "'top:ap_overall:10%': holds no head: no head of the capture has a number of 'ap_overall'" in refused("top:ap_overall:10%", "head", code=2)
     assert "--edit 'window:0': found '0', expected a whole number of tokens of at least 1" in refused("layer:0", "window:0", code=2)
     assert "--edit 'prune': is no edit" in refused("layer:0", "distance,prune", code=2)
-    assert "does not turn queries and keys" in refused("layer:1", "still:40", code=2)
+    assert "has no RoPE" in refused("layer:1", "still:40", code=2)
     short = tiny_models.write_corpus(tmp_path / "short.jsonl", {1: [5, 6, 7]})
     assert "no document has 64 tokens" in refused("layer:0", "head", corpus=short, code=3)
     one = tiny_models.write_corpus(tmp_path / "one.jsonl", make_texts(2, 1))
@@ -435,7 +435,7 @@ def test_bad_input(bench, tmp_path):
     loss = tmp_path / "loss"
     done = engine.run("loss", bench.model, "--corpus", bench.corpus, "--out", loss, "--context", CONTEXT, "--quiet")
     assert done.code == 0, done.stderr
-    assert "holds the loss of documents and no moments" in refused("layer:0", "head", capture=loss, code=3)
+    assert "holds the loss of documents but no moments" in refused("layer:0", "head", capture=loss, code=3)
     assert "cannot open" in refused("layer:0", "head", capture=tmp_path / "nowhere", code=4)
     one_only = bench.run("layer:0", "window:6", "--controls", 0, corpus=one)
     row = pandas.read_csv(one_only / "ablate.csv").iloc[0]
@@ -568,7 +568,7 @@ def test_in_an_experiment_that_cannot_be(study, tmp_path):
     assert "the corpus: 1 of 4 documents are also among those that the study was made of" in message
     assert not (tmp_path / "out").exists(), "all of it before anything is computed"
     message = refused({**ABLATE, "sets": "layer:1", "edits": "still:40"}, checkpoints=["a"])
-    assert "'init': " in message and "does not turn queries and keys" in message
+    assert "'init': " in message and "has no RoPE" in message
     assert (tmp_path / "out" / "report.html").exists() or (tmp_path / "out" / "qk.csv").exists(), "what does not hang on it is there"
     table = tmp_path / "words"
     shutil.copytree(tiny_models.write(MODELS["mllama_text"], tmp_path / "mllama"), study.root / "mllama")

@@ -272,7 +272,7 @@ def test_a_lock_is_not_written_through_a_link(study, tmp_path):
         (out / ".lock").symlink_to(tmp_path / target)
         before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
         result = study.run(out)
-        assert result.code == 4 and ".lock: is not a file of its own; move it away" in result.stderr
+        assert result.code == 4 and ".lock: is a link, a pipe or a folder, expected a regular file; move it away" in result.stderr
         assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
         (out / ".lock").unlink()
     os.mkfifo(out / ".lock")

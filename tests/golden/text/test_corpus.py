@@ -117,7 +117,7 @@ def test_text_files(tmp_path) -> None:
 
 def test_bad_files(tmp_path) -> None:
     (tmp_path / "notes.md").write_text("x")
-    assert "(plain, .gz or .zst) or .parquet file; it holds 'notes.md'" in error(tmp_path)
+    assert "(plain, .gz or .zst) or .parquet file; it has 'notes.md'" in error(tmp_path)
     assert ".parquet, or a folder of them" in error(tmp_path / "notes.md")
     for name in ("a.txt", "a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet"):
         assert "No such file" in error(tmp_path / name, kind="system_error")
@@ -153,7 +153,7 @@ def test_empty_rows_are_skipped_and_counted(tmp_path, model) -> None:
     done = capture(model, corpus, tmp_path / "out", "--documents", 500)
     assert done.code == 0, done.stderr
     assert "10 documents, 160 tokens; 1 shorter and 4 empty ones skipped" in done.stderr
-    assert f"warning: {corpus}: 500 documents were asked for, and only 10 are there" in done.stderr
+    assert f"warning: {corpus}: expected 500 documents, found 10" in done.stderr
     assert "too few" not in done.stderr
 
 

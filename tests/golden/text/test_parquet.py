@@ -183,7 +183,7 @@ def test_too_little_memory_for_a_row_group(tmp_path) -> None:
         if done.returncode == 0:
             last = json.loads(done.stdout.split("\n")[-2])
             found.add("content" if "content" in last else last.get("system_error", done.stdout[-300:]))
-    assert found - {"content"} == {f"{path}: takes more memory to read than there is"}, found
+    assert found - {"content"} == {f"{path}: reading it takes more memory than there is"}, found
 
 
 def test_columns_of_one_name(tmp_path) -> None:

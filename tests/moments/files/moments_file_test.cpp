@@ -31,7 +31,7 @@ TEST(MomentsFile, RefusesCountsThatOverflowTogether) {
     read_moments(path);
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("counts of block 1 make no sense"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("counts of block 1 are impossible"), std::string::npos)
         << error.what();
   }
   write_moments(path, moments(3, 0));
@@ -129,7 +129,7 @@ TEST(MomentsFile, RefusesLayersThatReadDifferently) {
     write_moments(path, collector, {}, {{0, 1, 2}});
     FAIL();
   } catch (const std::logic_error& error) {
-    EXPECT_STREQ(error.what(), "layer 1 has read 0 documents, the first one 1");
+    EXPECT_STREQ(error.what(), "layer 1 has read 0 documents, but the first layer 1");
   }
   EXPECT_FALSE(std::filesystem::exists(path));
   read(1);

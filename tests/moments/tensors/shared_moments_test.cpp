@@ -162,7 +162,7 @@ TEST(SharedMoments, APartOfABatchIsNeverSeen) {
     } catch (const InputError&) {
       EXPECT_EQ(thread, 3);
     } catch (const UsageError& error) {
-      EXPECT_NE(std::string(error.what()).find("begin new ones"), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("start new ones"), std::string::npos);
     }
   });
   EXPECT_THROW(moments.all(), UsageError);
