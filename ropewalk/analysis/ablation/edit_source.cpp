@@ -148,7 +148,7 @@ const RopeLayer& EditSource::layer(int64_t layer, int64_t tokens) const {
   return layers_.insert_or_assign({rope, turns}, std::move(made)).first->second;
 }
 
-// As distance_curves.cpp has it, at every distance.
+// The same formula as in distance_curves.cpp, but at every distance.
 at::Tensor EditSource::turning_logits(const LayerHead& head, int64_t tokens) const {
   const RopeLayer& rope = layer(head.layer, tokens);
   const bool constant = !rope.turns && rope.scaling.equal(at::ones_like(rope.scaling));
@@ -203,7 +203,8 @@ FlattenedDrift EditSource::flatten(const EditName& edit, const HeadSet& heads) c
   return flat;
 }
 
-// The drift axis (drift_axis.h): which way queries and keys together move with position.
+// The drift axis (drift_axis.h): the direction in which queries and keys move together with
+// position.
 RemovedAxis EditSource::axis(const HeadSet& heads) const {
   RemovedAxis made;
   for_each_head(heads, [&](const LayerHead& head) {
@@ -213,7 +214,7 @@ RemovedAxis EditSource::axis(const HeadSet& heads) const {
     const at::Tensor drift = share * q.drift + (1 - share) * k.drift;
     const at::Tensor length = drift.norm();
     const bool drifts = length.item<double>() > 0;
-    // Without a drift there is no axis, and the edit changes nothing.
+    // A head without drift has no drift axis, and the edit then changes nothing.
     made.heads[head] = {drifts ? at::Tensor(drift / length) : at::zeros_like(drift), q.mean,
                         k.mean};
   });

@@ -84,7 +84,7 @@ void read_share(SetName& name, const std::string& text) {
   name.share = percent / 100;
 }
 
-// The rest of top:COLUMN:10% or bottom:COLUMN:50%:kv.
+// Parses what follows the first ':' in top:COLUMN:10% or bottom:COLUMN:50%:kv.
 void read_ranked(SetName& name, const std::vector<std::string>& parts) {
   const bool by_kv = parts.size() == 4 && parts[3] == "kv";
   if (parts.size() != 3 && !by_kv) {

@@ -7,16 +7,16 @@
 
 namespace ropewalk {
 
-// Every query head of a capture, `components` components each, spread over all cores, or over as
-// many as have enough of `memory` (analyze_streams.h). `source` names the file in the InputError of
-// a head without its keys.
+// Analyses every query head of a capture, with `components` components each. The work is spread
+// over all cores, or over as many as fit into `memory` (analyze_streams.h). `source` names the file
+// in the InputError about a head without keys.
 CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t components,
                                 const std::string& source, int64_t memory = kAnyMemory);
 
-// Blocks that hold documents; none where the file keeps no numbers of blocks.
+// Blocks that hold documents; empty where the file keeps no sums per block.
 std::vector<int64_t> nonempty_blocks(const CaptureMoments& moments);
 
-// One stream, in all and in these blocks.
+// The moments of one stream, in total and in each of these blocks.
 StreamInput stream_of(const StreamSet& set, int64_t row, const BlockCounts& counts,
                       const std::vector<int64_t>& blocks);
 

@@ -13,7 +13,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Every query head of the folder; its keys must be there.
+// Every query head of the folder. Throws where the keys of a head are missing.
 std::vector<HeadId> find_heads(const VectorsReader& reader, const VectorsFacts& facts,
                                const std::string& folder) {
   const std::vector<StreamKey> streams = reader.streams();

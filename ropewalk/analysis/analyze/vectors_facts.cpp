@@ -13,7 +13,8 @@ namespace {
 // The published captures state their head counts in the text of README.md.
 VectorsFacts read_published_facts(const fs::path& file) {
   const std::string text = read_text_file(file, int64_t{16} << 20);
-  // The number after a key, with only marks of a list, table or setting between them.
+  // The number after a key. Between them only punctuation of a list, a table or a setting may
+  // stand.
   const auto find = [&](std::string_view key) -> int64_t {
     for (size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
       const size_t begin = text.find_first_not_of("`\"'*:|= \t\r\n", at + key.size());

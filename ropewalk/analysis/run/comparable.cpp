@@ -20,7 +20,8 @@ bool differ(const std::string& a, const std::string& b) {
 
 bool differ(int64_t a, int64_t b) { return a != 0 && b != 0 && a != b; }
 
-// "layers is 12 and 24", of the first property that keeps two checkpoints apart; else empty.
+// The first property in which two checkpoints cannot be compared, as "layers is 12 and 24"; else
+// empty.
 std::string incomparable(const CheckpointOrigin& a, const CheckpointOrigin& b) {
   if (differ(a.architecture, b.architecture)) {
     return fmt::format("architecture is '{}' and '{}'", shown(a.architecture),
@@ -39,7 +40,7 @@ std::string incomparable(const CheckpointOrigin& a, const CheckpointOrigin& b) {
   return "";
 }
 
-// "lags or pre_rope": what the other capture keeps and this one does not; else empty.
+// The accumulators that only the other capture keeps, as "lags or pre_rope"; else empty.
 std::string kept_by_other(const CheckpointOrigin& origin, const CheckpointOrigin& other) {
   std::string names;
   for (const std::string& name : other.accumulators) {
@@ -51,7 +52,7 @@ std::string kept_by_other(const CheckpointOrigin& origin, const CheckpointOrigin
   return shown(names);
 }
 
-// Sentences, each once: of the first two checkpoints that it is true of.
+// Collects warnings; each is reported once, with the first two checkpoints to which it applies.
 class CountedWarnings {
  public:
   void add(const char* kind, const std::string& text) {
@@ -106,7 +107,7 @@ void compare(const CheckpointTable& a, const CheckpointTable& b, CountedWarnings
                                      "has no such rows in bands.csv and curves.csv",
                                      shown(one->label), lacked, shown(other->label)));
   }
-  // Names of folders differ from step to step; ids of the Hub (org/name) stand for a model.
+  // Names of folders differ from step to step; only ids of the Hub (org/name) identify a model.
   const bool ids = a.model.find('/') != a.model.npos && b.model.find('/') != b.model.npos;
   if (ids && a.model != b.model) {
     warnings.add("model", fmt::format("{} are of different models, {} and {}", both, shown(a.model),

@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kWanted = 0.005;  // standard error
+constexpr double kWanted = 0.005;  // the standard error that we aim at
 
 }  // namespace
 

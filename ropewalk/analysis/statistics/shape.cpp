@@ -1,4 +1,4 @@
-// The shape of a head's queries and keys: how many dimensions they fill, and how evenly.
+// The shape of the set of a head's queries and keys: how many dimensions they fill, and how evenly.
 
 #include <algorithm>
 #include <cmath>
@@ -10,11 +10,12 @@
 namespace ropewalk::statistic {
 namespace {
 
-constexpr double kHeld = 0.9;  // of the variance
+constexpr double kHeld = 0.9;  // share of the variance
 
-// Along components [d, d] of the whole sample, ascending: how many of the largest hold kHeld of the
-// variance in each case, the last one counted in part. Only those from `begin` to `end`, largest
-// first, are looked at one by one; NaN in a case whose last one is another.
+// Along the whole sample's components [d, d], ascending: how many of the largest hold kHeld of the
+// variance in each replicate; the last one counts in part. Only components from `begin` to `end`,
+// counted from the largest, are looked at one by one; NaN where the last component falls outside
+// [begin, end).
 at::Tensor held_by(const StreamReplicates& stream, const at::Tensor& components, int64_t begin,
                    int64_t end) {
   const int64_t d = components.size(0), cases = stream.cases();
@@ -33,11 +34,12 @@ at::Tensor held_by(const StreamReplicates& stream, const at::Tensor& components,
   return at::where(found, begin + whole + lacks / last, kUndefined).squeeze(1);
 }
 
-// Replicates keep the components of the whole sample: without each block, the variance along them.
+// Replicates keep the components of the whole sample; only the variance along them is computed
+// without each block.
 at::Tensor rank90(const StreamReplicates& stream) {
   at::Tensor& rank = stream.shared->rank;
   if (rank.defined()) return rank;
-  // A replicate hardly needs some components more or less than the whole sample.
+  // Replicates need about as many components as the whole sample.
   const int64_t d = stream.dimensions(), margin = 2 + d / 16;
   const at::Tensor held = stream.full_sample_eigenvalues().flip(0).clamp_min(0).cumsum(0);
   const auto needed = (held < held[d - 1] * kHeld).sum().item<int64_t>();
@@ -48,7 +50,7 @@ at::Tensor rank90(const StreamReplicates& stream) {
   return rank;
 }
 
-// (Σ λ)² / Σ λ², which needs no eigenvalue.
+// (Σ λ)² / Σ λ², from traces: no eigenvalue is needed.
 at::Tensor participation(const StreamReplicates& stream) {
   at::Tensor& found = stream.shared->participation;
   if (found.defined()) return found;
@@ -65,7 +67,8 @@ at::Tensor massive(const StreamReplicates& stream) {
   return at::where(mean > 0, size.amax(1) / mean, kUndefined);
 }
 
-// Share of the second moments of queries along their first direction, which replicates keep.
+// The share of the second moments of queries along their first direction. Replicates keep the whole
+// sample's direction.
 at::Tensor qfilter(const StreamReplicates& q) {
   const at::Tensor& basis = q.full_sample_eigenvectors();
   const UpdatedAxis first = updated_axis((q.full_sample_eigenvalues() / q.tokens[0]).unsqueeze(0),

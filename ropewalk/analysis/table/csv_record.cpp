@@ -15,9 +15,9 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kRounding = 1e-6;  // how far past its limits a rounded number may lie
+constexpr double kRounding = 1e-6;  // a rounded number may exceed its limits by this much
 constexpr double kLargestIndex = 1e6;
-constexpr double kLargestCount = 9e15;  // whole numbers that a double holds exactly
+constexpr double kLargestCount = 9e15;  // largest integer that a double holds exactly, rounded down
 constexpr double kUnlimited = std::numeric_limits<double>::max();
 constexpr size_t kExcerpt = 60;
 
@@ -85,7 +85,7 @@ std::string CsvRecord::name(size_t column) const {
 
 int64_t CsvRecord::index(size_t column) const {
   const auto number = parse(column);
-  // Whole numbers may be written as 3.0, as pandas does where a column has holes.
+  // Integers may be written as 3.0: pandas does so where a column has missing values.
   if (!number || *number != std::floor(*number) || *number < 0 || *number > kLargestIndex) {
     fail(column, "a whole number from 0 to 1000000");
   }

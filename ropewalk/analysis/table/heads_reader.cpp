@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kNeeded = "checkpoint, layer, q_head";
 
-// The rows of a head in the table, and the line of the file that has it; 0: none yet.
+// The rows of a head in the table, and the line of the file with its numbers; 0: not seen yet.
 struct HeadRows {
   size_t checkpoint = 0;
   std::vector<size_t> rows;
@@ -91,7 +91,7 @@ class HeadsReader {
   const CsvHeader& header_;
   size_t checkpoint_ = 0, layer_ = 0, q_head_ = 0;
   std::optional<size_t> flag_;
-  std::vector<std::optional<size_t>> values_, errors_;  // by statistic
+  std::vector<std::optional<size_t>> values_, errors_;  // per statistic
   std::map<std::tuple<std::string, int64_t, int64_t>, HeadRows> heads_;
 };
 

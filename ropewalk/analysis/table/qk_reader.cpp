@@ -36,7 +36,7 @@ std::string needed_columns() {
   return text;
 }
 
-// Where the columns of a table stand.
+// The indexes of a table's columns.
 struct ColumnIndexes {
   explicit ColumnIndexes(const CsvHeader& header) {
     const std::string needed = needed_columns();
@@ -72,10 +72,11 @@ struct ColumnIndexes {
   size_t checkpoint, layer, q_head, pc;
   std::optional<size_t> model, phase, order, step, tokens, rope, flag;
   std::vector<std::pair<std::optional<size_t>, std::vector<int64_t> Checkpoint::*>> counts;
-  std::vector<std::optional<size_t>> values, errors;  // by statistic
+  std::vector<std::optional<size_t>> values, errors;  // per statistic
 };
 
-// A table being read: what a checkpoint's rows must agree on, and where each row stands.
+// Builds a table from its records: checks what a checkpoint's rows must agree on, and keeps the
+// index of each row.
 class TableBuilder {
  public:
   TableBuilder(const CsvHeader& header, std::string source) : columns_(header) {
@@ -113,7 +114,7 @@ class TableBuilder {
       std::stable_sort(sequence.begin(), sequence.end(),
                        [&](size_t a, size_t b) { return *orders_[a] < *orders_[b]; });
     }
-    // The highest layer seen of each model stands for its last one.
+    // For each model, the highest layer in the table is taken as its last one.
     std::map<std::string, int64_t> last_layers;
     for (const Checkpoint& checkpoint : table_.checkpoints) {
       int64_t& last = last_layers[checkpoint.model];
