@@ -73,7 +73,7 @@ void add_ablate(CLI::App& app) {
     AblateOptions options = arguments->options;
     name_dataset(options.corpus, arguments->dataset);
     options.edits = names_of(arguments->edits);
-    std::erase(options.formats, "json");  // the specification is always written
+    std::erase(options.formats, "json");  // the specification is written anyway
     if (arguments->memory) options.model.memory = parse_bytes(*arguments->memory, "--memory");
     set_threads(arguments->threads, {});
     print(arguments->dry_run ? describe_ablate(options) : ablate(options));

@@ -15,7 +15,7 @@ namespace ropewalk::cli {
 
 namespace {
 
-// Pairs of --between, each once.
+// The pairs of --between, without repetitions.
 std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<std::string>& texts) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& text : texts) {
@@ -31,7 +31,7 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<std:
   return pairs;
 }
 
-// For whoever adds a statistic: CONTRIBUTING.md.
+// The verb for people who add a statistic: CONTRIBUTING.md.
 void add_columns(CLI::App& app) {
   auto table = std::make_shared<std::string>();
   CLI::App* columns =

@@ -34,7 +34,7 @@ void from_vectors(const Arguments& arguments, const Communicator& processes) {
   capture_vectors(options, model.model.string(), arguments.model.revision, arguments.capture.out);
 }
 
-// Vectors that were captured elsewhere know of no text and need no pass.
+// Vectors that were captured elsewhere come without text and without a model to run.
 void refuse_options_of_a_pass(const CLI::App& verb) {
   constexpr std::array kTaken{"model",     "--vectors-from", "--out",    "--label",
                               "--context", "--revision",     "--threads"};

@@ -19,7 +19,7 @@ void require_statistic(const char* option, const std::string& key) {
   if (!problem.empty()) throw UsageError("{}: {}", option, problem);
 }
 
-// What --statistic, --portrait and --distance were given, each as often as it was.
+// The values of --statistic, --portrait and --distance, each of which can be repeated.
 AskedFigures asked_figures(const std::vector<std::string>& keys,
                            const std::vector<std::string>& pairs,
                            const std::vector<std::string>& heads) {
@@ -104,7 +104,7 @@ void add_figures(CLI::App& app) {
     if (!experiment->empty()) parsed.experiment = read_experiment(*experiment);
     for (std::string& label : parsed.figures.portraits) CLI::detail::trim(label);
     std::erase(parsed.figures.portraits, "");
-    std::erase(parsed.formats, "json");  // specifications are always written
+    std::erase(parsed.formats, "json");  // specifications are written anyway
     if (*list) return print(list_figures(parsed));
     if (parsed.out.empty()) throw UsageError("--out: is missing; name a folder, or give --list");
     draw_figures(parsed);

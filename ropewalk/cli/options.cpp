@@ -127,7 +127,7 @@ Communicator join_processes() {
 
 namespace {
 
-// A launcher that gives each process cores of its own has shared them out already.
+// A launcher that gives each process its own cores has already divided them.
 int cores_of_this_process(const Communicator& processes) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -140,7 +140,7 @@ int cores_of_this_process(const Communicator& processes) {
 }  // namespace
 
 void add_threads_option(CLI::App& verb, int& threads) {
-  // More than any machine has; OpenMP ends the program where it cannot start them.
+  // More than any machine has; OpenMP ends the program where it cannot start a thread.
   constexpr int kMostThreads = 1024;
   verb.add_option("--threads", threads, "CPU threads [default: all cores]")
       ->check(CLI::Range(1, kMostThreads));

@@ -25,7 +25,7 @@ void add_run_options(CLI::App& verb, Arguments& arguments) {
 
 void execute(const Arguments& arguments, Communicator& processes) {
   RunOptions run = arguments.run;
-  std::erase(run.formats, "json");  // specifications are always written
+  std::erase(run.formats, "json");  // specifications are written anyway
   processes = join_processes();
   run.processes = processes;
   set_threads(arguments.threads, processes);

@@ -64,7 +64,7 @@ void add_text_arguments(CLI::App& verb, TextArguments& arguments, CaptureOptions
 void finish_text_arguments(const TextArguments& arguments, const ModelArguments& model,
                            CaptureOptions& options, Communicator& processes) {
   name_dataset(options.corpus, arguments.dataset);
-  // A shard is one process's, whatever started it.
+  // A shard is measured by one process, even under a launcher.
   if (arguments.shard.empty()) {
     processes = join_processes();
   } else {

@@ -21,7 +21,7 @@ void add_once(std::vector<Figure>& figures, const std::string& name,
   if (!there) figures.push_back({name, make()});
 }
 
-// Figures that the options ask for, each once.
+// Adds the figures that the options request, without repetitions.
 void add_asked(std::vector<Figure>& figures, const RunNumbers& run, const FigureOptions& options) {
   for (const std::string& key : options.asked.statistics) {
     const size_t view = find_view(key);

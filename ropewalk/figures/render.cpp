@@ -11,9 +11,9 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kVegaLiteMajor = "6";  // as in theme::kSchema
+constexpr std::string_view kVegaLiteMajor = "6";  // the version in theme::kSchema
 
-// Files by name.
+// The contents of the files, by name.
 std::map<std::string, std::string> render(const std::vector<Figure>& figures,
                                           const std::vector<std::string>& formats) {
   CompanionMessage job{{{"formats", formats}, {"vega_lite", kVegaLiteMajor}}, {}};

@@ -163,8 +163,8 @@ class HeadRows {
     add_flag_if(flags.text, rankless, "rank");
     add_flag_if(flags.text, no_position_, "no_position");
     for (size_t i = 0; i < values_.size(); ++i) {
-      if (c > 0 && values_[i].statistic().table ==
-                       Table::heads) {  // a number per head is the same in each of the head's rows
+      // A number per head is the same in each of the head's rows.
+      if (c > 0 && values_[i].statistic().table == Table::heads) {
         repeat_last(checkpoint_.columns[i]);
       } else {
         add_value(i, c, rankless, flags);

@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// Between neighbours in proportion, as numpy has it. `sorted` is not empty.
+// The quantile of sorted values by linear interpolation, as in numpy. `sorted` must not be empty.
 double quantile(const std::vector<double>& sorted, double part) {
   const double position = part * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(position);

@@ -9,14 +9,14 @@
 namespace ropewalk {
 namespace {
 
-// Takes one of the letters from the beginning of `text`.
+// Removes one of the letters from the beginning of `text`.
 bool take_letter(std::string_view& text, std::string_view letters) {
   if (text.empty() || letters.find(text.front()) == std::string_view::npos) return false;
   text.remove_prefix(1);
   return true;
 }
 
-// Takes digits from the beginning of `text`.
+// Removes digits from the beginning of `text`.
 std::optional<int32_t> take_number(std::string_view& text) {
   if (text.starts_with('-')) return {};
   int32_t number = 0;

@@ -14,7 +14,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr size_t kLongestLabel = 40;  // in a sentence
+constexpr size_t kLongestLabel = 40;  // characters in a sentence
 
 double mean_of(const CheckpointNumbers& numbers, const char* key) {
   return numbers.views[find_view(key)].over_heads.mean;
