@@ -26,7 +26,7 @@ namespace {
 constexpr const char* kDescription = "ablate.json";
 constexpr const char* kFinished = "edits";
 
-// What is asked for, opened and checked.
+// The inputs that the options name, opened and checked.
 class AblateInputs {
  public:
   explicit AblateInputs(const AblateOptions& options)
@@ -98,7 +98,7 @@ class AblateInputs {
   std::optional<AblationJob> job_;
 };
 
-// Held by this process, or left by one that came no further.
+// Whether the folder holds nothing but a lock, of this process or of one that stopped early.
 bool holds_lock_alone(const fs::path& out) {
   std::error_code error;
   if (!fs::is_directory(out, error)) return false;
@@ -108,7 +108,7 @@ bool holds_lock_alone(const fs::path& out) {
   });
 }
 
-// A folder may be gone on with; one of something else is left alone.
+// Accepts a folder from which an ablation can be resumed; refuses one that holds something else.
 void require_own_folder(const fs::path& out, const Json& identity) {
   std::error_code ignored;
   if (!fs::exists(out / kDescription, ignored)) {

@@ -16,7 +16,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr int64_t kComponents = 10;  // as tables have them
+constexpr int64_t kComponents = 10;  // as many as the tables have
 
 LossDocuments loss_documents(const DocumentSet& documents) {
   LossDocuments made;
@@ -53,7 +53,7 @@ void require_other_documents(const std::vector<DocumentRecord>& others, const st
     read.insert(document.prefix_digest);
     read.insert(document.digest);
   }
-  read.erase(0);  // not known
+  read.erase(0);  // position 0 is unknown
   const auto both = std::count_if(
       documents.documents.begin(), documents.documents.end(), [&](const Document& document) {
         return read.contains(document.prefix_digest) || read.contains(document.digest);
@@ -84,7 +84,7 @@ AblationJob::AblationJob(AblationInput input)
   }
   choose_sets();
   list_tasks();
-  // Every edit is looked at, also those that are there already: what they name must exist.
+  // Every edit is built, also those that were measured before, because what they name must exist.
   for (const Task& task : tasks_) {
     check_edit(input_.model.text.config, task.edit, input_.model.context);
   }
@@ -178,7 +178,8 @@ EditSums AblationJob::measured(size_t task) const {
 
 void AblationJob::measure(const std::vector<size_t>& tasks) const {
   std::vector<Edit> edits = edits_of(tasks);
-  plan_edits(pass(), edits);  // where the memory holds none, nothing is computed
+  // throws where an edit does not fit into memory, before anything is computed
+  plan_edits(pass(), edits);
   const bool outputs = std::any_of(tasks.begin(), tasks.end(),
                                    [&](size_t task) { return tasks_[task].name.needs_others(); });
   const UneditedLoss unedited = measure_unedited(pass(), outputs);
@@ -231,9 +232,9 @@ std::string AblationJob::describe() const {
   const std::vector<size_t> tasks = missing();
   const auto count = static_cast<int64_t>(input_.documents.documents.size());
   const EditPlan plan = plan_edits(pass(), edits_of(tasks));
-  const double passes = tasks.empty() ? 0 : plan.passes + 1;  // and the unedited one
+  const double passes = tasks.empty() ? 0 : plan.passes + 1;  // and the unedited pass
   const double flops = passes * flops_per_document(input_.model) * static_cast<double>(count);
-  constexpr double kEfficiency = 0.5;  // as in the dry run of a study
+  constexpr double kEfficiency = 0.5;  // the same share as in the dry run of a study
   const double rate = product_rate(input_.model.dtype, input_.model.device) * kEfficiency;
   text += fmt::format(
       "\n{} of {}; {} of {} edits of heads are done; the others cost {:.1f} unedited passes, about "

@@ -11,7 +11,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// "org/name@COMMIT/SUBFOLDER"
+// Parses "org/name@COMMIT/SUBFOLDER".
 HubCheckpoint find_on_hub(const std::string& name) {
   const size_t at = name.find('@');
   const size_t slash = name.find('/', at == name.npos ? 0 : at);

@@ -25,7 +25,8 @@ DocumentMeasurement measurement_of(const LossPass& pass) {
   return DocumentMeasurement({pass.model, pass.weights, pass.documents, pass.title});
 }
 
-// Of the budget, what mean outputs take that edits hold. A GPU's is its own memory.
+// The bytes of the memory budget that mean outputs of edits take. On a GPU the budget is the GPU's
+// memory, where they are not.
 int64_t held_by(const LossPass& pass, std::span<const Edit> edits) {
   std::set<const HeadOutputs*> held;
   for (const Edit& edit : edits) {
@@ -37,7 +38,7 @@ int64_t held_by(const LossPass& pass, std::span<const Edit> edits) {
   return pass.weights.device().is_cpu() ? bytes : 0;
 }
 
-// Of who watches a round.
+// The bytes that the collectors of a round take.
 int64_t collecting(const LossPass& pass) {
   const int64_t tokens = pass.model.context;
   return EditedLossCollector(tokens).workspace(tokens, pass.weights.dtype(), pass.weights.device());

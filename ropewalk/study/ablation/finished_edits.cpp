@@ -26,7 +26,7 @@ Json rows_of(const at::Tensor& sums) {
   return rows;
 }
 
-// Throws InputError where a file holds anything else than it was written with.
+// Throws InputError where the file does not hold what add() writes.
 at::Tensor tensor_of(const Json& file, const char* key, int64_t documents, int64_t bins) {
   const Json rows = file.value(key, Json());
   std::vector<double> numbers;

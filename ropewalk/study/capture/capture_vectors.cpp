@@ -26,7 +26,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// What is known of the model: its config with overrides, else what vectors state.
+// The description of the model: its config with overrides, else what the vectors state.
 Json describe_model(const VectorsOptions& options, const VectorsSource& source) {
   int64_t layers = 0;
   for (const auto& [key, file] : source.streams) layers = std::max<int64_t>(layers, key.layer + 1);

@@ -9,13 +9,13 @@
 namespace ropewalk {
 namespace {
 
-// Edits of one round: more would save little of the pass that they share, and a round that somebody
-// interrupts is lost.
+// Most edits per round: more would save little of the shared pass, and an interrupted round is
+// lost.
 constexpr size_t kMostAtOnce = 16;
 
 }  // namespace
 
-// How many edits a round may have, of which all need as much room as the one that needs most.
+// How many edits fit into one round, if all need as much memory as the largest one.
 size_t DocumentMeasurement::edits_at_once(std::span<const Edit> edits, int64_t collecting) const {
   const ModelConfig& config = setting_.model.text.config;
   const WeightReader& weights = setting_.weights;
@@ -37,7 +37,7 @@ EditPlan DocumentMeasurement::plan_rounds(std::span<const Edit> edits, int64_t c
   const int64_t tokens = longest();
   for (const Edit& edit : edits) check_edit(config, edit, tokens);
   const size_t at_once = edits_at_once(edits, collecting);
-  // Stages of a pass that an edit has of its own.
+  // The number of stages that are computed separately for each edit.
   std::vector<int64_t> own(edits.size());
   std::transform(edits.begin(), edits.end(), own.begin(), [&](const Edit& edit) {
     const auto first = first_edited_layer(config, edit, tokens);

@@ -18,8 +18,8 @@
 namespace ropewalk {
 namespace {
 
-// The program's code, torch's and Arrow's libraries and their start-up state, measured on x86-64
-// Linux (tests/golden/model/test_models.py compares), with the buffer of the vectors writer.
+// The program's code, the libraries of torch and Arrow after their start, and the buffer of the
+// vectors writer, measured on x86-64 Linux (tests/golden/model/test_models.py compares).
 constexpr int64_t kProgram = int64_t{150} << 20;
 
 std::string ranges(const std::vector<int64_t>& layers) {
@@ -106,7 +106,7 @@ class Inspection {
                          ? ""
                          : fmt::format(" (and {} on disk)", bytes(memory["moments_spooled_bytes"])),
                      memory["documents_per_group"].get<int64_t>()));
-    // On a GPU the budget covers activations.
+    // On a GPU, the budget is for activations only.
     line("", fmt::format("{}: {} for activations; {} for the program",
                          json_["device"] == "cuda" ? "of it" : "on top",
                          bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
@@ -133,8 +133,8 @@ class Inspection {
 
 }  // namespace
 
-// Multiply-adds of one document, twice: projections and MLP by weights, attention by the causal
-// half.
+// Floating-point operations for one document: two per multiply-add, counting projections and MLP by
+// their weights and attention by the causal half.
 double flops_per_document(const OpenModel& model) {
   const ModelConfig& c = model.text.config;
   const auto tokens = static_cast<double>(model.context);

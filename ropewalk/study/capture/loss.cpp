@@ -66,7 +66,7 @@ void measure_loss(const CaptureOptions& given) {
   CaptureOptions options = given;
   options.title = "loss";
   options.model.head = true;
-  options.model.sliding = true;  // `weights` is that of a capture of every head
+  options.model.sliding = true;  // `weights` must be as in a capture of every head
   options.model.heads.reset();
   const Communicator& processes = options.model.processes;
   OpenModel model;

@@ -6,7 +6,7 @@
 namespace ropewalk {
 namespace {
 
-// One value or a list of them, each parsed by what the command line takes.
+// Reads one value or a list of values, each with the parser of the command line.
 template <typename Name>
 std::vector<Name> read_names(const YamlValue& value, Name (*parse)(const std::string&)) {
   std::vector<Name> names;
@@ -15,7 +15,7 @@ std::vector<Name> read_names(const YamlValue& value, Name (*parse)(const std::st
     try {
       names.push_back(parse(one.text()));
     } catch (const UsageError& error) {
-      // The field is named by the file's line.
+      // The line in the file replaces the name of the field.
       const std::string text = error.what();
       one.fail(text.substr(std::min(text.size(), error.field().size() + 1)));
     }

@@ -14,7 +14,7 @@ void read_corpus(const YamlValue& value, Experiment& experiment) {
         "found a single value; write corpus: {path: FILE}, or {dataset: org/name, split: test}");
   }
   DatasetName dataset;
-  std::string only_of_datasets;  // a key that a file has no use for
+  std::string only_of_datasets;  // a key that only datasets use
   const auto of_dataset = [&](std::string& into) {
     return [&into, &only_of_datasets](const YamlValue& v) {
       into = v.text();

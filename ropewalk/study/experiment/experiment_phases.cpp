@@ -74,7 +74,7 @@ Phase read_phase(const YamlValue& value) {
   return phase;
 }
 
-// Labels name folders: each stands for one checkpoint of all.
+// Checks that labels are unique, because they name folders.
 class UsedLabels {
  public:
   explicit UsedLabels(const Experiment& experiment) : experiment_(experiment) {}
@@ -91,7 +91,7 @@ class UsedLabels {
   std::map<std::string, int> lines_;
 };
 
-// One model as a phase of a single checkpoint.
+// Reads one model as a phase with a single checkpoint.
 Phase read_model(const YamlValue& value) {
   Phase phase;
   phase.line = value.line();

@@ -17,15 +17,15 @@ std::pair<std::string, std::string> key_of(const MeasuredCheckpoint& measured) {
   return {measured.info.moments, measured.planned->capture.label};
 }
 
-// A capture may hold more than the experiment asks for by now, or of other numerics: tables are as
-// if it did not.
+// Removes the accumulators that the experiment does not ask for, or that were computed by another
+// version of their formulas: tables are made as if the capture did not have them.
 void drop_unwanted_accumulators(CaptureMoments& moments, const Experiment& experiment) {
   CaptureShape asked =
       shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
   asked.keep = keep_both(asked.keep, experiment.keep);
   if (!experiment.keep.loss) moments.document_values.clear();
   const KeepRecords records = kept_records(asked);
-  // Of other numerics it is not comparable with what others have.
+  // Other versions cannot be compared with the captures of this one.
   std::erase_if(moments.info.accumulators, [&](const auto& kept) {
     const auto found = records.find(kept.first);
     const KeepOption* const option = find_keep_option(kept.first);
@@ -48,7 +48,7 @@ void Analyses::start(const PlannedCheckpoint& planned,
                      std::shared_ptr<const MeasuredCapture> capture) {
   if (!capture->in_memory()) return;
   const AnalysisMemory memory = analysis_memory(planned);
-  // What is gathered, the same as it will be read, and on the way from the one to the other.
+  // The moments in memory, a copy as a reader gets them, and what the analysis needs.
   const int64_t bytes = 2 * capture->bytes() + memory.most();
   const std::lock_guard lock(mutex_);
   if (bytes > memory.budget) return;
@@ -84,7 +84,7 @@ void Analyses::start(const MeasuredCheckpoint& measured) {
 
 int64_t Analyses::bytes() {
   const std::lock_guard lock(mutex_);
-  int64_t most = 0;  // one at a time
+  int64_t most = 0;  // analyses run one at a time
   for (const auto& [key, begun] : begun_) {
     if (!begun.done()) most = std::max(most, begun.bytes);
   }

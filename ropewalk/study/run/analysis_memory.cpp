@@ -20,7 +20,7 @@ AnalysisMemory analysis_memory(const PlannedCheckpoint& planned) {
   const ModelConfig& config = model.text.config;
   AnalysisMemory memory;
   memory.budget = model.device.is_cpu() ? model.memory : kNoBounds;
-  // Totals in float64, blocks in float32.
+  // Totals are float64, blocks float32.
   const int64_t kept =
       moments_bytes(config, model.heads, collector_options(capture, model, {})).all;
   memory.moments = kept / capture.blocks + kept / 2;

@@ -16,9 +16,9 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kParallel = 8;  // requests at a time
+constexpr size_t kParallel = 8;  // most requests at a time
 
-// Notes the weights among a revision's files, and what is missing.
+// Records the weights among a revision's files, and what is missing.
 void read_files(const std::vector<HubFile>& files, AuditSubject& subject) {
   std::set<std::string> names;
   for (const HubFile& file : files) names.insert(file.name);
@@ -35,7 +35,7 @@ void read_files(const std::vector<HubFile>& files, AuditSubject& subject) {
   std::set<int> counts;
   for (const HubFile& file : files) {
     const int count = container.shard_count(file.name);
-    // An index may name its shards as it likes; most number them.
+    // An index may give its shards any name; most number them.
     const bool shard = index && (numbered ? count > 0 : file.name.ends_with(container.ending));
     if (!shard && (index || file.name != container.single())) continue;
     subject.weights[file.name] = file.etag;
@@ -71,7 +71,7 @@ void read_hub(const std::string& id, const std::string& commit, AuditSubject& su
   for (HubFile& file : files) file.name = fs::path(file.name).filename().string();
   read_files(files, subject);
   if (!found) return;
-  // The same bytes serve every revision, so most configs cost no request.
+  // Most revisions share one config file, so most cost no request.
   hub.fetch(repository, commit, std::vector{*found}, {"config.json", false, {}});
   try {
     subject.config.emplace(hub.cache(repository).file(commit, found->name));
@@ -91,14 +91,14 @@ void read_folder(const fs::path& folder, bool read_weights,
   }
 }
 
-// A model that checkpoints without a path are of.
+// A model that contains checkpoints without a path of their own.
 struct Place {
   std::string name;
-  fs::path folder;                          // empty: on the Hub
-  std::map<std::string, std::string> refs;  // there, and their commits
+  fs::path folder;                          // empty: the model is on the Hub
+  std::map<std::string, std::string> refs;  // branches and tags on the Hub, with their commits
 };
 
-// The models of checkpoints, by their phases; the Hub is asked once for each.
+// The models of checkpoints, by phase; the Hub is asked once per model.
 std::map<const Phase*, const Place*> find_model_sources(const Experiment& experiment,
                                                         const std::vector<AuditSubject>& subjects,
                                                         std::map<std::string, Place>& indexes) {

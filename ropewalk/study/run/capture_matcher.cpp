@@ -10,8 +10,8 @@
 namespace ropewalk {
 namespace {
 
-// What decides the second moments. Weights are compared when all else agrees; ids belong to the
-// documents.
+// The properties that decide the second moments. Weights are compared last, when all else agrees;
+// ids belong to the documents.
 Json way_of(Json identity) {
   identity.erase("weights");
   identity.erase("kept");
@@ -23,7 +23,7 @@ Json way_of(Json identity) {
 
 std::string ids_of(const CaptureInfo& info) { return info.vectors ? info.vectors->ids : ""; }
 
-// Of a Hub checkpoint the config is enough: its weights may be missing.
+// For a Hub checkpoint the config is enough: its weights may not be downloaded.
 std::optional<OpenModel> open_planned(const PlannedCheckpoint& planned) {
   if (planned.vectors) return std::nullopt;
   const ModelOptions& options = planned.capture.model;
@@ -60,7 +60,7 @@ std::set<std::string> CaptureMatcher::missing(const CaptureInfo& other) const {
 }
 
 bool CaptureMatcher::same_documents(const CaptureInfo& other) const {
-  if (planned_.vectors) return true;  // which are those of the vectors
+  if (planned_.vectors) return true;  // which are compared through their vectors
   return other.corpus == info_.corpus && ids_of(other) == ids_of(info_);
 }
 
@@ -96,7 +96,7 @@ bool CaptureMatcher::can_resume(const StateInfo& state, int64_t before) {
 std::string CaptureMatcher::difference(const CaptureInfo& other) {
   Json before = way_of(other.identity());
   Json now = identity_;
-  // Of other documents, where they are cut says nothing more.
+  // Where documents differ, how texts are cut into pieces says nothing more.
   if (other.documents != info_.documents) before["pieces"] = now["pieces"] = 0;
   if (before == now && !same_weights(other)) {
     if (planned_.vectors) return "the vectors changed";
@@ -105,7 +105,7 @@ std::string CaptureMatcher::difference(const CaptureInfo& other) {
   std::string text = describe_difference(before, now);
   if (same_documents(other)) return text;
   const bool alone = text.empty();
-  const bool comparable = other.context == info_.context;  // else each document is another
+  const bool comparable = other.context == info_.context;  // otherwise every document differs
   const bool fewer = other.documents < info_.documents;
   if (other.documents == info_.documents && !comparable) return text;
   if (!alone) text += ", ";

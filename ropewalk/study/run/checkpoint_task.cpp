@@ -13,8 +13,8 @@ namespace {
 
 using Action = CheckpointTask::Action;
 
-// The capture that is not in use, fits and has the most documents; of as many, that in the label's
-// own folder.
+// The capture that is not in use, fits, and has the most documents; among equals, the one in the
+// label's own folder.
 template <typename Fits>
 StoredCapture* find_capture(CaptureStore& store, const std::string& label, const Fits& fits) {
   StoredCapture* best = nullptr;
@@ -26,7 +26,8 @@ StoredCapture* find_capture(CaptureStore& store, const std::string& label, const
   return best;
 }
 
-// A capture of the same checkpoint and context from before its contexts became several, or one.
+// A capture of the same checkpoint and context from when it had another number of contexts, and
+// therefore another label.
 const StoredCapture* of_other_label(CaptureStore& store, const PlannedCheckpoint& planned,
                                     const CaptureInfo& info) {
   for (const StoredCapture& capture : store.captures()) {
@@ -73,7 +74,7 @@ std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store
     task.planned = &mine.planned();
     task.info = mine.info();
     if (task.stored != nullptr) task.missing = mine.missing(task.stored->info);
-    // Where it is not asked for, columns of what a capture lacks are empty.
+    // A checkpoint that is not requested keeps its capture; the columns that it lacks are empty.
     if (task.action == Action::complete && !study.wanted(*task.planned)) task.action = Action::keep;
     if (task.stored != nullptr &&
         (task.action == Action::keep || task.action == Action::complete)) {
@@ -92,7 +93,7 @@ std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store
       }
     }
     if (!study.wanted(*task.planned)) {
-      task.action = Action::leave_out;  // what is there of it stays in use
+      task.action = Action::leave_out;  // the existing capture stays in use
       continue;
     }
     if (task.stored == nullptr) task.action = Action::measure;

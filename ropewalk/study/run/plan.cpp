@@ -25,8 +25,8 @@ bool is_folder(const fs::path& path) {
   return folder;
 }
 
-// Where a checkpoint that has weights of its own is, or the config of captured vectors. On the Hub,
-// only its config is fetched.
+// The location of a checkpoint with weights of its own, or of the config of captured vectors. From
+// the Hub, only the config is fetched.
 struct CheckpointLocation {
   fs::path folder;
   std::optional<HubCheckpoint> hub;
@@ -68,8 +68,8 @@ CheckpointLocation locate_checkpoint(const Experiment& experiment, const Phase& 
   }
 }
 
-// Whose config a random checkpoint takes: the nearest one in its phase that has weights, the next
-// before the previous.
+// The checkpoint whose config a random checkpoint uses: the nearest one in its phase that has
+// weights; among equally near ones, the next before the previous.
 CheckpointLocation locate_config(const Experiment& experiment, const Phase& phase, size_t index) {
   const auto usable = [&](size_t i) { return !phase.checkpoints[i].random; };
   for (size_t i = index + 1; i < phase.checkpoints.size(); ++i) {
@@ -98,8 +98,8 @@ void check_device(const Experiment& experiment, const Communicator& processes) {
   }
 }
 
-// What its config tells, and its weights where they are here. What cannot be done with them is said
-// with the checkpoint's line.
+// Opens a checkpoint's config, and its weights where they are on this machine. An error names the
+// checkpoint's line.
 OpenModel open_planned(const Experiment& experiment, const PlannedCheckpoint& planned) {
   const ModelOptions& options = planned.capture.model;
   try {
@@ -110,7 +110,7 @@ OpenModel open_planned(const Experiment& experiment, const PlannedCheckpoint& pl
   }
 }
 
-// The contexts that a checkpoint of a phase is measured at; nothing: its own.
+// The contexts at which a checkpoint of a phase is measured; empty: its own context.
 std::vector<std::optional<int64_t>> contexts_of(const Phase& phase) {
   if (phase.contexts.empty()) return {std::nullopt};
   return {phase.contexts.begin(), phase.contexts.end()};
@@ -159,10 +159,11 @@ FoundVectors plan_vectors(const Experiment& experiment, const Phase& phase,
   }
 }
 
-// The documents that a checkpoint reads, planned for it too.
+// The documents for a checkpoint: those of an earlier checkpoint where they fit, else a new entry
+// of the plan.
 size_t find_or_add_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
                         StudyPlan& plan) {
-  // With `ablate`, the head must predict them.
+  // With `ablate`, the head must have a logit for every token.
   const int64_t vocabulary =
       experiment.ablate ? model.text.config.vocabulary_size : model.known_words();
   const TextPlan own{phase.tokenizer ? phase.tokenizer : experiment.tokenizer,
@@ -179,20 +180,20 @@ size_t find_or_add_text(const Experiment& experiment, const Phase& phase, const 
   return static_cast<size_t>(found - plan.texts.begin());
 }
 
-// Documents of a run are chosen for the longest context that its file states: a checkpoint that is
-// missing today changes nothing for the others.
+// The documents of a run are chosen for the longest context in the file, so that a checkpoint that
+// is missing today does not change the documents of the others.
 void count_stated_contexts(const Experiment& experiment, StudyPlan& plan) {
-  if (experiment.models) return;  // each has documents of its own
+  if (experiment.models) return;  // models have documents of their own
   int64_t& longest = plan.texts.front().longest_context;
   for (const Phase& phase : experiment.phases) {
     for (const int64_t context : phase.contexts) longest = std::max(longest, context);
   }
 }
 
-// Numbers checkpoints for tables: consecutive phases with the same list of contexts stand there
-// once for each context, so that each of them reads as a run.
+// Numbers the checkpoints for tables. Consecutive phases with the same list of contexts are listed
+// once per context, so that each context reads like a run.
 void number_by_context(const Experiment& experiment, std::vector<PlannedCheckpoint>& checkpoints) {
-  std::map<std::string, size_t> parts;  // of the run, by phase
+  std::map<std::string, size_t> parts;  // the first and the last index of the run, per phase
   for (size_t i = 0; i < experiment.phases.size(); ++i) {
     const Phase& phase = experiment.phases[i];
     const bool joins =
@@ -259,14 +260,16 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
     planned.capture.model.hub = found.hub;
     const OpenModel model = open_planned(experiment, planned);
     const std::string beyond = context_warning(experiment, phase, context, model, entry.label);
-    if (!beyond.empty() && i == 0) log::warning("{}", beyond);  // the others are alike
+    // the other checkpoints give the same warning
+    if (!beyond.empty() && i == 0) log::warning("{}", beyond);
     if (plan.checkpoints.empty() || experiment.models) {
       first = model.text.config;
       first_label = entry.label;
     }
     check_alike(experiment, planned, model.text.config, first_label, first);
     check_asked_heads(experiment, model);
-    if (model.checkpoint) model.weights();  // every tensor is there and has its shape
+    // checks that every tensor exists and has the right shape
+    if (model.checkpoint) model.weights();
     planned.text = find_or_add_text(experiment, phase, model, plan);
     plan.checkpoints.push_back(std::move(planned));
   };

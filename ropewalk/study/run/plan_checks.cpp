@@ -49,7 +49,7 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
   };
   check("n_q_heads", mine.config.n_q_heads, theirs.config.n_q_heads);
   check("n_kv_heads", mine.config.n_kv_heads, theirs.config.n_kv_heads);
-  // Means over other heads would pass for a change in training.
+  // Means over different heads would look like a change during training.
   std::vector<QueryHead> odd;
   std::set_symmetric_difference(theirs.heads.begin(), theirs.heads.end(), mine.heads.begin(),
                                 mine.heads.end(), std::back_inserter(odd));

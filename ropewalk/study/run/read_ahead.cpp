@@ -17,9 +17,9 @@ namespace ropewalk {
 
 namespace {
 
-constexpr size_t kHashers = 4;  // cores, beside what is being measured
+constexpr size_t kHashers = 4;  // cores used while a checkpoint is measured
 
-// Files that are in use stay in memory as well.
+// Whether memory has room for the checkpoint. Files that are in use also stay in memory.
 bool has_room(const Checkpoint& checkpoint, const std::string& label) {
   const int64_t room = free_memory() / 2;
   if (checkpoint.size() <= room) return true;

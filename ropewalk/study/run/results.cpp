@@ -30,7 +30,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether a run did more than a look at what is there.
+// Whether a run did more than check what exists.
 bool worked(const Json& seconds) {
   static const std::set<std::string> kLooking{"open", "documents", "tokens", "total"};
   return std::any_of(seconds.items().begin(), seconds.items().end(),
@@ -43,7 +43,7 @@ class DamagedCapture : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A whole capture that cannot be analysed.
+// An undamaged capture that cannot be analysed.
 class AnalysisFailure : public InputError {
  public:
   AnalysisFailure(std::string label, const InputError& why, const fs::path& folder)
@@ -56,7 +56,7 @@ class AnalysisFailure : public InputError {
   std::string label_;
 };
 
-// Whether the bytes are to blame. Where capture.json has no hash, nobody knows.
+// Whether wrong bytes are the reason. Unknown, and therefore false, where capture.json has no hash.
 bool is_damaged(const MeasuredCheckpoint& measured) {
   try {
     require_complete(measured.folder, measured.info);
@@ -66,8 +66,8 @@ bool is_damaged(const MeasuredCheckpoint& measured) {
   }
 }
 
-// Discards a damaged capture, and says so: then its checkpoint is measured again. What is so once
-// more is no damage, and would be for ever.
+// Discards a damaged capture, with a line in the log, so that its checkpoint is measured again. A
+// second failure is not damage: stop instead of looping.
 void give_up_capture(const Study& study, const MeasuredCheckpoint& measured, const InputError& why,
                      std::set<std::string>& again) {
   const std::string& label = measured.planned->capture.label;
@@ -102,7 +102,8 @@ CheckpointTable analyze_checkpoint(const Study& study, const MeasuredCheckpoint&
   checkpoint.tokens = time.tokens.value_or(CheckpointTable::kUnknown);
   checkpoint.independent_model = study.experiment.models;
   checkpoint.model = study.experiment.models ? checkpoint.label : study.experiment.name;
-  // All read the same documents, each cut to its own context: pairs are by the whole ones.
+  // All checkpoints read the same documents, cut to their contexts; they are paired by the uncut
+  // ones.
   const auto& documents = study.documents[measured.planned->text].documents;
   for (size_t i = 0; i < std::min(checkpoint.documents.size(), documents.size()); ++i) {
     checkpoint.documents[i] = {documents[i].index, documents[i].prefix_digest};
@@ -110,12 +111,12 @@ CheckpointTable analyze_checkpoint(const Study& study, const MeasuredCheckpoint&
   return checkpoint;
 }
 
-// Checkpoints that claim to be different ones.
+// Warns of checkpoints with the same weights under different labels.
 void warn_of_same_weights(const MeasuredStudy& measured) {
   std::map<std::string, std::string> first;
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
     if (checkpoint.info.random) continue;
-    const std::string& label = checkpoint.planned->checkpoint;  // of all its contexts
+    const std::string& label = checkpoint.planned->checkpoint;  // the label without the context
     const auto [found, added] = first.try_emplace(checkpoint.info.weights, label);
     if (!added && found->second != label) {
       log::warning("'{}' and '{}' have the same {}", found->second, label,
@@ -145,7 +146,8 @@ Json table_inputs(const Study& study, const MeasuredStudy& measured) {
   return inputs;
 }
 
-// Tables and figures, handed from stage to stage; read or made anew where a stage was up to date.
+// Tables and figures, passed from stage to stage; they are read or made only where a later stage
+// needs them.
 class StudyProducts {
  public:
   explicit StudyProducts(const Study& study) : study_(study) {}
@@ -221,7 +223,7 @@ Stage report_stage(const Study& study, const Json& manifest, StudyProducts& prod
           }};
 }
 
-// Draws the figures; an error is returned, as it must not keep the report from being written.
+// Draws the figures. An error is returned, because the report must still be written.
 std::exception_ptr try_figures(const Study& study, StudyProducts& products, const Json& former,
                                Json& manifest) {
   try {
@@ -233,7 +235,8 @@ std::exception_ptr try_figures(const Study& study, StudyProducts& products, cons
   }
 }
 
-// Edits heads, where the experiment asks for it; an error is returned likewise.
+// Edits heads, where the experiment requests it. An error is returned, because the report must
+// still be written.
 std::exception_ptr try_ablation(const Study& study, const MeasuredStudy& measured,
                                 const Json& former, Json& manifest) {
   if (!study.experiment.ablate) {
@@ -251,7 +254,7 @@ std::exception_ptr try_ablation(const Study& study, const MeasuredStudy& measure
   }
 }
 
-// Of all that was measured.
+// Makes the results of everything that was measured.
 bool write_all(const Study& study, const MeasuredStudy& measured, const Json& former,
                std::set<std::string>& again) {
   const auto record = [&](const char* stage) {
@@ -265,7 +268,7 @@ bool write_all(const Study& study, const MeasuredStudy& measured, const Json& fo
     write_manifest(study, manifest);
   };
   Json manifest = describe_study(study, measured.checkpoints);
-  // What former runs made stays known as ours, whatever happens on the way.
+  // The manifest keeps the files of former runs as ours, even if this run fails.
   for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
   if (record("ablate").is_object()) manifest["ablate"] = record("ablate");
   try {
@@ -274,7 +277,7 @@ bool write_all(const Study& study, const MeasuredStudy& measured, const Json& fo
   } catch (const DamagedCapture&) {
     return false;
   }
-  // Pictures and a page of other tables must not stand beside these, whatever happens on the way.
+  // Pictures and a page of other tables must not stay next to these, even if this run fails.
   if (recorded_files(manifest["tables"]) != recorded_files(record("tables"))) {
     for (const char* stage : {"figures", "report"}) remove_made(study.out, record(stage));
   }
@@ -284,7 +287,8 @@ bool write_all(const Study& study, const MeasuredStudy& measured, const Json& fo
   const std::exception_ptr unedited = try_ablation(study, measured, record("ablate"), manifest);
   write(manifest);
   if (can_write_report()) {
-    // The page holds all of it that is the same in every run, but its own record.
+    // The page contains the parts of the manifest that do not differ between runs, without its own
+    // record.
     Json shown = manifest;
     for (const char* key : {"report", "seconds"}) shown.erase(key);
     if (undrawn) shown.erase("figures");

@@ -39,8 +39,8 @@ void check_only(const Study& study) {
   }
 }
 
-// Looks at the checkpoints before anything is spent on them. Without a Hub to ask, what is in the
-// cache can be measured all the same.
+// Checks the checkpoints before anything is downloaded or computed. Without access to the Hub, what
+// is in the cache can still be measured.
 Audit try_audit(const Experiment& experiment, const std::shared_ptr<KnownHeaders>& headers) {
   try {
     return audit_experiment(experiment, /*read_weights=*/false, headers);
@@ -52,8 +52,8 @@ Audit try_audit(const Experiment& experiment, const std::shared_ptr<KnownHeaders
   return {};
 }
 
-// A checkpoint that cannot be measured ends the run before it begins, unless the rest is to be
-// measured without it; what else is odd is for the reader to judge.
+// A checkpoint that cannot be measured ends the run before it begins, unless the others are to be
+// measured without it. Other findings are only reported.
 void check_audit(const Study& study, const Audit& audit) {
   for (const AuditFinding& finding : audit.findings) {
     if (finding.kind == AuditFinding::Kind::missing && !study.options.keep_going) {
@@ -63,7 +63,7 @@ void check_audit(const Study& study, const Audit& audit) {
   }
 }
 
-// Who reads a text: "qwen3-4b, qwen3-8b"
+// The models that read a text: "qwen3-4b, qwen3-8b".
 std::string readers(const StudyPlan& plan, size_t text) {
   std::string labels;
   for (const PlannedCheckpoint& planned : plan.checkpoints) {

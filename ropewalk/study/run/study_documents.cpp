@@ -15,8 +15,8 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Whose tokenizer it is where the first checkpoint, which usually has it, could not be opened:
-// another's may read other tokens.
+// Says whose tokenizer is used where the first checkpoint, which usually has it, could not be
+// opened: another tokenizer may give other tokens.
 void note_other_tokenizer(const Experiment& experiment, const StudyPlan& plan,
                           const PlannedCheckpoint& has_it) {
   if (experiment.models) return;
@@ -54,7 +54,7 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
         "tokenizer.json or a Hub model (org/name)",
         line, *name, path.string());
   }
-  bool asked = false;  // one revision speaks for all of the Hub's
+  bool asked = false;  // all revisions on the Hub have the same tokenizer: one request is enough
   for (const PlannedCheckpoint& planned : plan.checkpoints) {
     if (planned.text != text) continue;
     const ModelOptions& model = planned.capture.model;
@@ -67,7 +67,7 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
   return std::nullopt;
 }
 
-// Where the experiment's corpus is; a path that is not there is an InputError.
+// The location of the experiment's corpus. Throws InputError where the path does not exist.
 CorpusSource find_corpus(const Experiment& experiment) {
   const Experiment::Corpus& corpus = experiment.corpus;
   CorpusSource source{corpus.path, corpus.dataset, {corpus.field, corpus.id}};
@@ -79,10 +79,10 @@ CorpusSource find_corpus(const Experiment& experiment) {
                    experiment.at(corpus.line), source.path.string());
 }
 
-// Which documents of the corpus.
+// A range of the corpus's documents.
 struct Part {
   std::optional<int64_t> documents;  // default: all
-  int64_t after = 0;                 // how many come before
+  int64_t after = 0;                 // number of documents before it
 };
 
 DocumentSet read_part(const Experiment& experiment, const StudyPlan& plan, size_t text,

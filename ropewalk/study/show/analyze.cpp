@@ -63,7 +63,7 @@ bool order_by_training(std::vector<CheckpointTable>& checkpoints) {
   const auto all = [&](const auto& holds) {
     return std::all_of(checkpoints.begin(), checkpoints.end(), holds);
   };
-  // Where all state one, contexts follow each other, each of them a run.
+  // Where all captures state a context, contexts follow each other, and each is a run.
   const bool contexts =
       all([](const CheckpointTable& c) { return split_label(c.label).context > 0; });
   const bool steps = all(

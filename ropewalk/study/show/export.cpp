@@ -33,7 +33,7 @@ const ExportTarget& find_target(const std::string& name) {
   return *found;
 }
 
-// What was measured, of what and how: what the files cannot say themselves.
+// What was measured and how: facts that the exported files cannot state.
 Json identity(const CaptureInfo& info) {
   const Json all = info.to_json();
   Json some;

@@ -8,7 +8,7 @@
 namespace ropewalk {
 namespace {
 
-// kvpress turns dimension f with f + d/2, in every layer.
+// kvpress rotates dimension f with f + d/2, in every layer.
 void refuse_other_rotations(const ExportSource& source) {
   const std::optional<DescribedRope>& stated = source.moments.info.config.rope;
   if (!stated || stated->ropes.empty()) {
@@ -39,12 +39,13 @@ KeptFields sums_of_queries(const ExportSource& source) {
   return *kept;
 }
 
-// Of sums about zero over n vectors; all float64, n with as many dimensions as the sums.
+// Variances from sums about zero over n vectors; all tensors are float64, and n has as many
+// dimensions as the sums.
 at::Tensor variances(const at::Tensor& squares, const at::Tensor& mean, const at::Tensor& n) {
   return (squares - n * mean.square()) / (n - 1);
 }
 
-// Standard errors of one head's mean and variances, over their own lengths.
+// Standard errors of one head's mean and variances, relative to their own lengths.
 struct StandardErrors {
   double mean;
   double variance;
@@ -81,7 +82,7 @@ ExportedModel export_to_kvpress(const ExportSource& source) {
   }
   const at::Tensor mean = sums.total("sum") / n;  // [streams, d]
   const at::Tensor block_tokens = at::tensor(counts.tokens, at::kDouble);
-  std::vector<at::Tensor> covariances;  // of each layer
+  std::vector<at::Tensor> covariances;  // one per layer
   std::vector<double> mean_errors;
   std::vector<double> variance_errors;
   for (int64_t layer = 0; layer < source.layers(); ++layer) {

@@ -14,7 +14,7 @@
 namespace ropewalk {
 namespace {
 
-// Layers that a capture leaves out unless it is told to take them.
+// The number of layers that a capture leaves out by default.
 int64_t unmeasured_sliding_layers(const ExportSource& source,
                                   const std::map<int64_t, int64_t>& measured) {
   const CaptureInfo& info = source.moments.info;
@@ -34,8 +34,8 @@ void require_all_heads(const ExportSource& source, const std::string& program) {
                      source.name, list_layers(skipped), program);
   }
   const std::vector<StreamId>& found = source.moments.queries;
-  std::map<int64_t, int64_t> measured;  // heads of a layer
-  StreamId next{0, 0};                  // the first that is missing, as long as all are there
+  std::map<int64_t, int64_t> measured;  // number of measured heads per layer
+  StreamId next{0, 0};  // the first missing head, if the ones before it are in order
   for (const StreamId& id : found) {
     if (id.layer >= source.layers() || id.head >= source.q_heads()) {
       throw InputError(

@@ -20,7 +20,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr std::string_view kTitleGap = " · ";  // between the run's name and a figure's
+constexpr std::string_view kTitleGap = " · ";  // between the names of the run and of the figure
 
 void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptions& figures) {
   if (figures.title.empty()) figures.title = experiment.name;
@@ -55,7 +55,7 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
   }
 }
 
-// Of statistics that are asked for and that the table does not have.
+// Warns of statistics that are requested and that the table lacks.
 void warn_of_missing(const RunNumbers& run, const AskedFigures& asked) {
   std::set<std::string> said;
   for (const std::string& key : asked_keys(asked)) {
@@ -69,7 +69,7 @@ void warn_of_missing(const RunNumbers& run, const AskedFigures& asked) {
   }
 }
 
-// Adds the figure of the heads that are asked for; says which ones the tables lack.
+// Adds the figure of the requested heads; says which of them the tables lack.
 void add_heads(std::vector<Figure>& figures, const StudyTables& tables, const RunNumbers& run,
                FigureOptions options) {
   std::vector<QueryHead> there;
@@ -94,7 +94,7 @@ void add_heads(std::vector<Figure>& figures, const StudyTables& tables, const Ru
   figures.push_back({kHeadDistance, head_distance_figure(tables.heads, run, options)});
 }
 
-// Before anything is drawn: somebody mistyped it.
+// Called before anything is drawn: a missing head is a typing error.
 void require_heads(const RunTable& table, const std::vector<QueryHead>& heads) {
   for (const QueryHead& head : heads) {
     if (has_head(table, head)) continue;
@@ -108,7 +108,7 @@ void require_heads(const RunTable& table, const std::vector<QueryHead>& heads) {
   }
 }
 
-// Says which figures of a folder are not of these tables: nobody drew them this time.
+// Says which figures in a folder are older: they were not drawn this time, and show other tables.
 void warn_of_older(const std::filesystem::path& folder,
                    const std::vector<std::filesystem::path>& drawn) {
   std::set<std::string> older;
@@ -118,7 +118,7 @@ void warn_of_older(const std::filesystem::path& folder,
     if (std::find(drawn.begin(), drawn.end(), path) != drawn.end()) continue;
     std::string name = path.filename().string();
     name.resize(std::min(name.size(), name.find('.')));
-    // Ours have a specification.
+    // Only our figures have a specification.
     if (std::filesystem::exists(folder / (name + ".vl.json"), ignored)) {
       older.insert(path.filename().string());
     }
@@ -169,7 +169,7 @@ std::string list_figures(const DrawOptions& options) {
   require_heads(tables.heads, options.figures.asked.distance);
   std::string text;
   for (const Figure& figure : study_figures(tables, options.figures, options.experiment)) {
-    // Less the run's name.
+    // The title without the run's name.
     const std::string title = figure.spec.at("title").at("text").get<std::string>();
     const size_t end = title.rfind(kTitleGap);
     text += fmt::format("{:<24}  {}\n", figure.name,

@@ -16,14 +16,14 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether a manifest states this table's hash; it may not know the table by name.
+// Whether a manifest contains this table's hash; the name of the table may differ.
 bool is_of(const Json& manifest, const fs::path& table) {
   const Json files = recorded_files(manifest.value("tables", Json()));
   const auto stated = files.find(table.filename().string());
   return stated == files.end() || *stated == Json(sha256_file(table));
 }
 
-// Null where there is no such file, or it is of another table.
+// Null where the file is missing, or where it belongs to another table.
 Json read_manifest(const fs::path& path, const fs::path& table) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
@@ -35,7 +35,7 @@ Json read_manifest(const fs::path& path, const fs::path& table) {
   return {};
 }
 
-// The axis of the run, where this version knows it and the table can be laid out by it; else none.
+// The axis of the run, if this version knows it and the table has its numbers; else empty.
 std::optional<TimeAxis> axis_of(const Json& manifest, const StudyTables& tables) {
   const Json name = manifest.at("settings").value("axis", Json());
   if (name.is_null()) return {};
@@ -50,7 +50,7 @@ std::optional<TimeAxis> axis_of(const Json& manifest, const StudyTables& tables)
   return axis;
 }
 
-// What the manifest says about the figures, so that they are those of the run.
+// The options in the manifest, so that the figures are those of the run.
 FigureOptions figure_options(const Json& manifest, const StudyTables& tables) {
   const RunTable& table = tables.heads;
   FigureOptions options;
@@ -63,7 +63,7 @@ FigureOptions figure_options(const Json& manifest, const StudyTables& tables) {
         [&](const CheckpointTable& checkpoint) { return portrait == checkpoint.label; });
     if (there) options.portraits.push_back(portrait.get<std::string>());
   }
-  // Statistics of another version, which this one may not know, are left out.
+  // Statistics of another version that this one does not know are left out.
   const auto known = [](const Json& key) {
     return unknown_statistic_error(key.get<std::string>()).empty();
   };

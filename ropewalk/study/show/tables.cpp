@@ -39,7 +39,7 @@ void warn_of_undefined(const RunNumbers& run) {
 
 constexpr const char* kMakers = "ropewalk run and ropewalk analyze write one";
 
-// Before nothing is read as if it were a table.
+// Called before a file is read as a table.
 void require_table(const fs::path& table) {
   std::error_code error;
   if (!fs::exists(table, error) && !error) {
@@ -47,7 +47,7 @@ void require_table(const fs::path& table) {
   }
 }
 
-// Reads a file of a folder of tables; one that is not what it should be is left out.
+// Reads a file of a folder of tables; an invalid file is left out.
 template <typename Read>
 void read_if_whole(const fs::path& path, const Read& read) {
   std::error_code ignored;
@@ -73,7 +73,8 @@ void read_others(RunTable& heads, const fs::path& folder) {
   read_if_whole(folder / kLossTable, [&](const fs::path& path) { read_loss_table(heads, path); });
 }
 
-// A loss.csv that stayed from another table of the same checkpoints must not pass for this one's.
+// A loss.csv that is left over from another table of the same checkpoints must not be shown with
+// this one.
 void leave_out_foreign_losses(StudyTables& tables, const fs::path& path) {
   if (tables.summary.is_null() || has_losses_of(tables.summary, tables.heads)) return;
   log::warning("{}: its losses are not those of {}, so it is of another table; going on without it",
@@ -163,7 +164,7 @@ StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& su
   } catch (const InputError& error) {
     if (summary || tables.summary.is_null()) throw;
     tables.summary = Json();
-    tables.numbers();  // throws where the table itself is at fault
+    tables.numbers();  // throws where the table itself is invalid
     log::warning("{}; going on without standard errors", error.what());
   }
   warn_of_other_series(tables);

@@ -42,7 +42,7 @@ CheckpointTable read_analysis(const fs::path& folder) {
   return unpack_analysis(bytes, path.string());
 }
 
-// A step's analysis; nothing, and a warning, where it is damaged.
+// The analysis of a step; empty, with a warning, where it is damaged.
 std::optional<CheckpointTable> analysis_of(const fs::path& folder, int64_t components) {
   std::error_code ignored;
   const bool moments = fs::exists(folder / kMomentsName, ignored);

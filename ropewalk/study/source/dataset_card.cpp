@@ -13,10 +13,10 @@
 namespace ropewalk {
 namespace {
 
-constexpr int kMostValues = 100000;           // aliases can repeat values without end
+constexpr int kMostValues = 100000;           // aliases can repeat values endlessly
 constexpr size_t kLongest = size_t{4} << 20;  // bytes
 
-// What stands between the first line, "---", and the next such line; empty: there is no header.
+// The text between the first line, "---", and the next such line; empty: the card has no header.
 std::string header_of(const std::string& text) {
   std::istringstream lines(text);
   std::string header;
@@ -35,7 +35,7 @@ std::string header_of(const std::string& text) {
   return "";
 }
 
-// Reads the one list of configs; every node is checked before it is used.
+// Reads the list of configs; every node is checked before it is used.
 class CardReader {
  public:
   explicit CardReader(const std::string& source) : source_(source) {}
@@ -58,7 +58,7 @@ class CardReader {
     return node.Scalar();
   }
 
-  // A file, folder or pattern within the repository, as data_dir or in data_files.
+  // A file, folder or pattern within the repository, in data_dir or data_files.
   std::string path(const YAML::Node& node, const char* what) const {
     std::string named = text(node, what);
     std::string within;
@@ -93,7 +93,7 @@ class CardReader {
     return config;
   }
 
-  // A pattern, a list of patterns (both of split train), or a list of {split, path}.
+  // Reads a pattern, a list of patterns (both for the split train), or a list of {split, path}.
   void read_files(const YAML::Node& node, DatasetConfig& config) const {
     constexpr const char* kExpected =
         "data_files: expected patterns, or a list of {split: NAME, path: PATTERN}";
@@ -121,7 +121,7 @@ class CardReader {
 std::vector<DatasetConfig> read_dataset_card(const std::string& card, const std::string& source) {
   const std::string header = header_of(card);
   if (header.empty()) return {};
-  // What yaml-cpp makes no text of, or takes long for (yaml_map.cpp).
+  // Characters that yaml-cpp reads wrongly or slowly (yaml_map.cpp).
   const bool plain = std::none_of(header.begin(), header.end(), [](char c) {
     return c == '\x7f' || (c >= 0 && c < ' ' && c != '\t' && c != '\n');
   });

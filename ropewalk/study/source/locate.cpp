@@ -15,7 +15,7 @@ bool path_exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// Finds a model, its config fetched where it is on the Hub.
+// Finds a model; the config of a Hub model is fetched.
 void find_model(ModelOptions& options, const std::string& revision) {
   const std::string name = options.model.string();
   if (path_exists(options.model) || !is_hub_id(name)) {

@@ -12,8 +12,8 @@ namespace ropewalk {
 
 namespace {
 
-// What most of the weights are stored as. Of the Hub's that is what config.json says, whether or
-// not they are here already: the choice of a dtype must not depend on that.
+// The dtype in which most of the weights are stored. For a Hub model it is taken from config.json,
+// whether or not the weights are downloaded: the choice of a dtype must not depend on that.
 std::string stored_dtype(const JsonReader& file, const ModelOptions& options,
                          const Checkpoint* checkpoint) {
   return options.hub || checkpoint == nullptr ? stated_dtype(file) : checkpoint->stored_dtype();
@@ -62,7 +62,7 @@ OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
     model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
   }
   model.head = options.head;
-  // A loss is measured in the arithmetic that queries and keys are.
+  // The loss is computed in the same precision as queries and keys.
   const Precision precision =
       choose_precision(options.dtype, model.device,
                        {stored_dtype(file, options, checkpoint),

@@ -32,7 +32,7 @@ VectorsSource find_folder(const fs::path& folder) {
   return source;
 }
 
-// The stream whose file this is, in `folder` or in vectors/ there.
+// The stream to which a file in `folder`, or in vectors/ there, belongs.
 std::optional<StreamKey> stream_of(const fs::path& name, const fs::path& folder) {
   if (name.filename() != kVectorsFile) return std::nullopt;
   const fs::path parent = name.parent_path().parent_path();
@@ -92,7 +92,7 @@ std::string VectorsSource::digest() const {
       const MappedFile mapped(file.name);
       bytes = hash_stretch({mapped.data(), static_cast<size_t>(mapped.size())}).hex();
     } else if (!is_content_hash(bytes)) {
-      bytes = commit;  // all that is known of them
+      bytes = commit;  // the only thing known about them
     }
     hash.update(fmt::format("{} {}\n", stream_name(key), bytes));
   }
