@@ -1,4 +1,4 @@
-"""What a watch makes of its measurements: files, and what it tells; in the first of its processes."""
+"""The results of a watch: files, and values that are reported; in the first of its processes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .errors import UsageError
 
 
 class Results:
-    """In other processes it does nothing."""
+    """Writes and reports results; in other processes than the first it does nothing."""
 
     def __init__(
         self, processes: Processes, faults: Faults, log: Any, out: str | os.PathLike[str] | None, name: str, components: int
     ) -> None:
-        """All processes raise what is wrong in the first one. Collective."""
+        """Errors of the first process are raised in all of them. Collective."""
         self._faults = faults
         self._tellers = _watch_log.tellers(log)
         self._writer: Writer | None = None
@@ -39,11 +39,11 @@ class Results:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way or to be told."""
+        """Whether nothing is being written or waiting to be reported."""
         return self._writer is None or self._writer.idle
 
     def study(self) -> Study:
-        """Of all steps so far."""
+        """The study of all steps so far."""
         if self._writer is None:
             raise UsageError("watch: results are in the first process")
         self._writer.wait()
@@ -55,7 +55,7 @@ class Results:
             self._writer.add(measurement)
 
     def deliver(self) -> None:
-        """Tells what came out. Who is told may close the watch."""
+        """Reports finished steps. A listener may close the watch."""
         if self.idle or self._writer is None:
             return
         before, self.delivering = self.delivering, True
@@ -74,7 +74,7 @@ class Results:
             self.delivering = before
 
     def close(self) -> None:
-        """Waits for what is under way, and makes the tables."""
+        """Waits for what is being written, and makes the tables."""
         if self._writer is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""Reads safetensors files as numpy arrays that lie in the file until they are used."""
+"""Reads safetensors files as numpy arrays that stay in the file until they are used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_HEADER = 100_000_000
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Tensors by name, and the metadata."""
+    """The tensors by name, and the metadata."""
     try:
         data = np.memmap(path, mode="r")
     except FileNotFoundError:

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     import pandas
 
 HEAD = ["checkpoint", "layer", "q_head"]
-CHECKPOINT = ["label", "phase", "context", "documents", "blocks"]  # first among the columns of `checkpoints`
+CHECKPOINT = ["label", "phase", "context", "documents", "blocks"]  # the first columns of `checkpoints`
 
 
 def open(path: str | os.PathLike[str]) -> Study:  # noqa: A001: ropewalk.open
-    """The results in a folder that `ropewalk run` or `analyze` wrote; or those of one table, such as NAME.csv."""
+    """Opens the results in a folder that `ropewalk run` or `analyze` wrote; or a single table, such as NAME.csv."""
     return Study(path)
 
 
 class Study:
     """Tables, figures and captures of a training run.
 
-    Every table is read from its file when it is first asked for, and again once the files are others: of a run that goes on, each call gives what it
-    has by then.
+    Every table is read from its file when it is first used, and again when the files change: while a run continues, each call gives what exists by
+    then.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -51,7 +51,7 @@ class Study:
             raise SystemError(f"{given}: {why}; ropewalk run and ropewalk analyze write one")
         self._files = StudyFiles(self.path)
         self._kept: TemporaryFolder | None = kept  # lives as long as the study
-        self._without_captures = ""  # why there are none
+        self._without_captures = ""  # why there are no captures
 
     @property
     def folder(self) -> Path:
@@ -61,7 +61,7 @@ class Study:
 
     @property
     def heads(self) -> pandas.DataFrame:
-        """heads.csv: one row per checkpoint and query head. Every number X has its standard error beside it, X_se."""
+        """heads.csv: one row per checkpoint and query head. Every number X has its standard error next to it, X_se."""
         return self._files.frame("heads")
 
     @property
@@ -81,12 +81,12 @@ class Study:
 
     @property
     def loss(self) -> pandas.DataFrame:
-        """loss.csv: nats per token, one row per checkpoint over all positions, then one per bin of positions. Of experiments with `loss: true`."""
+        """loss.csv: nats per token, one row per checkpoint for all positions, then one per bin of positions. For experiments with `loss: true`."""
         return self._files.frame("loss")
 
     @property
     def checkpoints(self) -> pandas.DataFrame:
-        """One row per checkpoint: label, phase, context, documents, blocks, and what else summary.json says of it."""
+        """One row per checkpoint: label, phase, context, documents, blocks, and other facts in summary.json."""
         import pandas
 
         def read() -> pandas.DataFrame:
@@ -110,8 +110,8 @@ class Study:
     def changes(self, fdr: float | None = 0.05, kind: Kind = "pandas") -> Any:
         """changes.csv: what changed in which head from one checkpoint to another, one row per pair, head and statistic.
 
-        Rows that count as changed (`changed` is 1: a false discovery rate `q` of at most 0.05, and a size), and of these, those whose `q` is at most
-        `fdr`; None: every row, changed or not.
+        By default only rows that count as changed (`changed` is 1: a false discovery rate `q` of at most 0.05, and a large enough change) and
+        whose `q` is at most `fdr`; None: every row.
         """
         table = self._files.arrow("changes")
         if fdr is not None:
@@ -121,15 +121,15 @@ class Study:
         return _tables.convert(table, kind)
 
     def top_heads(self, n: int = 10, by: str | None = None) -> pandas.DataFrame:
-        """The heads to look at first: those that training changed most, by decreasing `score`. Query heads that share the keys that changed are
-        one row: `q_heads` has all of them, `q_head` the first.
+        """The heads to look at first: those that training changed most, by decreasing `score`. Query heads that share the keys that changed are one
+        row: `q_heads` lists all of them, `q_head` is the first.
 
         The score is the largest effect on R²cv of queries, R²cv of keys and the share of position in logits, from the random baselines to the last
-        checkpoint and from the first trained one to it, each less its standard error (docs/method.md). `by`: that of one statistic of changes.csv
-        instead, such as "r2cv_k".
+        checkpoint and from the first trained one to it, each less its standard error (docs/method.md). `by`: orders by the effect on one statistic
+        of changes.csv instead, such as "r2cv_k".
 
-        Where heads were edited (`ablate:` in the experiment), `loss_effects` has what that cost: the rows of ablate.csv, as dictionaries, of the
-        smallest set with these heads in it.
+        Where heads were edited (`ablate:` in the experiment), `loss_effects` has the cost: the rows of ablate.csv, as dictionaries, for the
+        smallest set that contains these heads.
         """
         import pandas
 
@@ -142,7 +142,7 @@ class Study:
         return self._with_effects(pandas.DataFrame(found[:n]))
 
     def _with_effects(self, heads: pandas.DataFrame) -> pandas.DataFrame:
-        """The same with what edits cost, where there were any."""
+        """Adds the cost of edits, where there were any."""
         if not all(self._files.beside(name).is_file() for name in EFFECTS):
             return heads
         table, sets = self._files.once("effects", lambda: [_tables.convert(_tables.read(self._files.beside(name)), "pandas") for name in EFFECTS])
@@ -166,7 +166,7 @@ class Study:
         found = changes[last & (changes.statistic == by) & ~changes.flag.fillna("").isin(("axis_changed", "other_context"))]
         found = found.assign(score=(found.effect.abs() - found.effect_se.fillna(0)).clip(lower=0).fillna(0), changed=found.changed == 1)
         found = found.sort_values(["score", "layer", "q_head"], ascending=[False, True, True], kind="stable").drop_duplicates(["layer", "q_head"])
-        keys = found.kv_head.fillna(-1 - found.q_head)  # where nobody knows, each head has its own
+        keys = found.kv_head.fillna(-1 - found.q_head)  # where key heads are unknown, each query head counts as having its own
         lines = found.assign(keys=keys).groupby(["layer", "keys", "change", "score"], sort=False, dropna=False)
         found = lines.head(1).assign(q_heads=lines.q_head.agg(list).tolist())
         columns = ["layer", "q_head", "q_heads", "score", "statistic", "from", "to", "change", "change_se", "effect", "effect_se", "changed"]
@@ -193,11 +193,13 @@ class Study:
 
     @property
     def figures(self) -> list[str]:
-        """Names of the figures of every run, and of those that the experiment asked for."""
+        """The names of the figures of every run, and of those that the experiment requests."""
         return list(self._figures)
 
     def figure(self, name: str, by: Literal["training", "depth"] = "training") -> Figure:
-        """A figure by its name (`study.figures`), or of a statistic: any number of `heads.csv`, such as "r2cv_q", over training or by depth."""
+        """A figure by its name (`study.figures`), or a figure of a statistic: any number of `heads.csv`, such as "r2cv_q", over training or by
+        depth.
+        """
         if not isinstance(name, str):
             raise UsageError(f"figure: found {name!r}, expected the name of a figure or of a statistic")
         if by not in ("training", "depth"):
@@ -209,7 +211,7 @@ class Study:
         return self._drawn(self._files.once(f"figure of {name}", lambda: self._draw([name], [])), over if by == "training" else depth, name)
 
     def portrait(self, x: str, y: str) -> Figure:
-        """Every head by two statistics, at some checkpoints of the run."""
+        """A scatter plot of every head by two statistics, at some checkpoints of the run."""
         core = _module.core()
         return self._drawn(self._files.once(f"portrait of {x} and {y}", lambda: self._draw([], [(x, y)])), core.portrait_name(x, y), f"{x} and {y}")
 
@@ -252,13 +254,13 @@ class Study:
         return Capture.open(folder)
 
     def _captures(self) -> list[str]:
-        """Labels of the checkpoints that have one, in the order of the run."""
+        """Labels of the checkpoints that have a capture, in the order of the run."""
         return [label for label in self.checkpoints["label"] if (self.folder / "checkpoints" / label / "moments.safetensors").is_file()]
 
     def jackknife(self, statistic: Statistic) -> pandas.DataFrame:
         """Your own statistic of every head and checkpoint, with its standard error.
 
-        `statistic` takes a HeadMoments and gives a number, or a dict of numbers. It is called with the moments of all documents, then without
+        `statistic` takes a HeadMoments and returns a number, or a dict of numbers. It is called with the moments of all documents, then without
         each block of documents. Checkpoints without a capture are left out. Columns: value and se, or NAME and NAME_se.
         """
         import pandas
@@ -273,9 +275,9 @@ class Study:
         return pandas.DataFrame(rows)
 
     def difference(self, a: str, b: str, statistic: Statistic) -> pandas.DataFrame:
-        """What your own statistic is at checkpoint `b` less what it is at `a`, for every head.
+        """Your own statistic at checkpoint `b` minus the same at `a`, for every head.
 
-        Errors are those of the paired difference where both read the same documents (`paired` 1), else both errors are joined as independent.
+        Errors are those of the paired difference where both read the same documents (`paired` 1); else both errors are combined as independent.
         """
         import pandas
 
@@ -286,7 +288,7 @@ class Study:
             raise UsageError(self._without_captures)
 
     def _paired(self, a: str, b: str) -> bool | None:
-        """What changes.csv says of two checkpoints. A run knows its whole documents, captures what they were cut to."""
+        """Whether changes.csv pairs two checkpoints. A run compares whole documents; captures only know the cut ones."""
         if not self._files.beside("changes.csv").is_file():
             return None
         changes = self._files.frame("changes")

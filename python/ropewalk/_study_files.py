@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-EFFECTS = ["ablate.csv", "ablate_controls.csv"]  # where the experiment has `ablate:`
+EFFECTS = ["ablate.csv", "ablate_controls.csv"]  # exist where the experiment has `ablate:`
 
 
 class StudyFiles:
-    """Each is read once for as long as all stay the same. `path` is the table of components; the others are beside it."""
+    """Reads each file once, until any of them changes. `path` is the table of components; the others are in the same folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read: dict[str, Any] = {}  # what was read, by its name
-        self._stamp: object = None  # of the files that it was read from
+        self._read: dict[str, Any] = {}  # what was read, by name
+        self._stamp: object = None  # state of the files when they were read
 
     def beside(self, name: str) -> Path:
-        """A file of the folder of tables; beside a table of another name there is none."""
+        """A file in the table's folder; a table with another name than qk.csv has none."""
         return self.path.parent / name if self.path.name == "qk.csv" else self.path / name
 
     def arrow(self, name: str) -> pyarrow.Table:
@@ -41,7 +41,7 @@ class StudyFiles:
         return frame
 
     def once(self, name: str, read: Callable[[], Any]) -> Any:
-        """What is read once, as long as the files stay the same: numbers of two runs must not meet."""
+        """Reads something once, until any file changes: numbers of two runs must not be mixed."""
         while True:
             now = self._facts()
             if self._stamp != now:
@@ -54,11 +54,11 @@ class StudyFiles:
                 if now == self._facts():
                     raise
                 continue
-            if self._stamp == now == self._facts():  # as before, and what it was made of was not read anew
+            if self._stamp == now == self._facts():  # nothing was written while this was read
                 self._read[name] = found
 
     def _facts(self) -> list[tuple[int, int, int] | None]:
-        """What tells files from those that took their place."""
+        """Facts about the files that change when they are replaced."""
         found: list[tuple[int, int, int] | None] = []
         for path in (self.path, *(self.beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", *EFFECTS, "summary.json"))):
             try:
@@ -70,7 +70,7 @@ class StudyFiles:
         return found
 
     def summary(self) -> dict[str, Any]:
-        """summary.json, read anew."""
+        """summary.json, read again."""
         path = self.beside("summary.json")
         try:
             summary = json.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Reads the tables of a results folder (docs/formats.md) with pyarrow, and hands them on as pandas or polars wants them."""
+"""Reads the tables of a results folder (docs/formats.md) with pyarrow, and converts them for pandas or polars."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 Kind = Literal["pandas", "polars", "arrow"]
 
-# Columns that are no floating-point numbers.
+# Columns that do not hold floating-point numbers.
 TEXT = {"model", "checkpoint", "phase", "class", "within_class", "flag", "curve", "from", "to", "kind", "statistic", "digest", "set", "edit", "members"}
 WHOLE = {"order", "layer", "q_head", "pc", "n_q", "n_k", "n_blocks", "pair", "changed", "paired", "document", "documents", "group", "heads", "controls", "control_moved"}
 WHOLE_OR_EMPTY = {"kv_head", "rope", "step", "tokens", "position", "position_end", "real", "draw"}
 NAMES = ("model", "checkpoint", "phase", "from", "to")
 
-# An apostrophe stands before names that spreadsheets would take for formulas.
+# Names that spreadsheets would evaluate as formulas have an apostrophe in front.
 GUARDED = re.compile(r"^'('*[=+\-@\t\r])")
 
 
@@ -36,7 +36,7 @@ def _header(path: Path) -> list[str]:
 
 
 def read(path: Path) -> pyarrow.Table:
-    """A table with the types of its columns. Empty numbers are null."""
+    """A table with typed columns. Empty numbers are null."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -72,7 +72,7 @@ def _without_guard(table: pyarrow.Table, name: str) -> pyarrow.Table:
 
 
 def convert(table: pyarrow.Table, kind: Kind) -> Any:
-    """The table for pandas, polars or as it is."""
+    """The table for pandas, for polars, or unchanged."""
     if kind == "arrow":
         return table
     if kind == "polars":

@@ -1,4 +1,4 @@
-"""What the verbs of the package say to the program: words of its command line, and files for what is no file yet."""
+"""Turns calls of the package's verbs into arguments of the program, and objects that are not files into files."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def commas(values: Sequence[str]) -> str:
 
 
 def labelled(label: Any, folder: Any) -> str:
-    """As `ropewalk analyze` takes a capture that is to have another label."""
+    """LABEL=FOLDER, the form in which `ropewalk analyze` takes a capture with another label."""
     if not isinstance(label, str) or not label or "=" in label:
         raise UsageError(f"analyze: found {label!r}, expected a label: a text that is not empty and has no '='")
     if not isinstance(folder, str | os.PathLike):
@@ -60,7 +60,7 @@ def folder_of(capture: Capture) -> Path:
 
 
 def label_of(model: Any) -> str | None:
-    """Of a model of transformers, whose temporary folder says nothing."""
+    """A label for a transformers model, because the name of its temporary folder means nothing."""
     if isinstance(model, str | os.PathLike):
         return None
     return Path(getattr(getattr(model, "config", None), "_name_or_path", "") or "model").name

@@ -128,7 +128,7 @@ export function picker(
     opener.setAttribute("aria-expanded", "true");
     search.value = "";
     filter();
-    // Room for the list within the window, with the definition and the foot below it.
+    // The height that remains for the list in the window, above the definition and the buttons.
     const below = innerHeight - list.getBoundingClientRect().top - (several ? 120 : 80);
     const fixed = getComputedStyle(box).position === "fixed";
     list.style.maxHeight = `${fixed ? innerHeight / 2 : Math.min(Math.max(below, 150), 340)}px`;
@@ -180,7 +180,7 @@ export function picker(
     const index = indexOf(event.target);
     if (index >= 0 && index !== active) point(index, false);
   });
-  list.addEventListener("pointerdown", (event) => event.preventDefault()); // the search keeps the focus
+  list.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the focus in the search field
   list.addEventListener("click", (event) => take(indexOf(event.target)));
   element.addEventListener("focusout", (event) => {
     if (!element.contains(event.relatedTarget as Node | null)) close(false);

@@ -19,7 +19,7 @@ export async function draw(into: HTMLElement, spec: Spec): Promise<void> {
     mode: "vega-lite",
     tooltip: false,
   });
-  // The element around it has the name; marks one by one say nothing to a screen reader.
+  // The surrounding element has a name for screen readers, to which single marks say nothing.
   into.querySelector("svg")?.setAttribute("aria-hidden", "true");
 }
 

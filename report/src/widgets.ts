@@ -100,7 +100,7 @@ export function scroller(label: string, ...children: Node[]): HTMLElement {
     const rest = element.scrollWidth - element.clientWidth;
     const more = [element.scrollLeft > 1 ? "left" : "", element.scrollLeft < rest - 1 ? "right" : ""];
     const text = more.join(" ").trim();
-    // A stop for the keyboard only where there is something to scroll to.
+    // The element gets keyboard focus only where it can be scrolled.
     if (rest > 1 || element.scrollHeight > element.clientHeight + 1) element.setAttribute("tabindex", "0");
     else element.removeAttribute("tabindex");
     if (element.dataset["more"] !== text) element.dataset["more"] = text;

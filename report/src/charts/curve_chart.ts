@@ -70,7 +70,7 @@ export function curveChart(chart: CurveChart): SVGSVGElement {
   const toX = linear(chart.x.domain.map(alongX) as [number, number], [margin.left, right]);
   const toY = linear(chart.y.domain.map(alongY) as [number, number], [bottom, margin.top]);
   const x = (value: number) => toX(alongX(value));
-  // Nothing leaves the plot: on a logarithmic axis, errors may reach below its lower end.
+  // Values are clamped to the plot, because errors may reach below the lower end of a logarithmic axis.
   const y = (value: number) => toY(alongY(Math.min(Math.max(value, chart.y.domain[0]), chart.y.domain[1])));
   const root = s("svg", {
     class: "chart curve-chart",

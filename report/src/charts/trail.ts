@@ -23,7 +23,7 @@ const SHORT = 13;
 function arrow(from: Pick<Point, "x" | "y">, to: Pick<Point, "x" | "y">): string {
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   const [ux, uy] = [(to.x - from.x) / length, (to.y - from.y) / length];
-  // Its point a little beyond the middle, away from the marks of the heads.
+  // The tip is a little beyond the middle, away from the marks of the heads.
   const tip = { x: (from.x + to.x) / 2 + (ux * ARROW) / 2, y: (from.y + to.y) / 2 + (uy * ARROW) / 2 };
   const side = (turn: number) =>
     `${px(tip.x - ARROW * (ux * 1.2 - turn * uy * 0.75))} ${px(tip.y - ARROW * (uy * 1.2 + turn * ux * 0.75))}`;

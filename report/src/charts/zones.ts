@@ -10,10 +10,10 @@ const ZONES: [string, number, number, number, number][] = [
   ["k-positional", -0.05, 0.3, -1.05, -0.7],
   ["content-focused", -0.05, 0.3, -0.3, 0.3],
 ];
-const LETTER = 5.9; // pixels, of a text of 11
+const LETTER = 5.9; // pixels per letter at font size 11
 const HEIGHT = 13;
-const CLEAR = 7; // between a text and the middle of a point
-const INSIDE = 5; // between a text and its zone's edge
+const CLEAR = 7; // pixels between a text and the middle of a point
+const INSIDE = 5; // pixels between a text and its zone's edge
 
 /** The names of the classes; only where both axes are those that make them. */
 export function zones({ x, y }: Axes): SVGGElement {
@@ -33,7 +33,7 @@ export function positionZones(group: Element, { toX, toY }: Axes, points: { x: n
         (point) =>
           point.x > x - CLEAR && point.x < x + width + CLEAR && point.y > y - CLEAR && point.y < y + HEIGHT + CLEAR,
       );
-    // At the outer edge first, from the top.
+    // Tries the outer edge first, from the top.
     const columns = fromX > 0 ? [right, left] : [left, right];
     let position: [number, number] | undefined;
     for (const x of columns)

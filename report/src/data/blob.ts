@@ -1,4 +1,4 @@
-// What `ropewalk report` writes into the page; docs/report.md describes it.
+// The data that `ropewalk report` writes into the page; docs/report.md describes them.
 
 export interface PackedNumbers {
   /** Base64 of little-endian int32: up to nine significant digits; see numbers.ts for the two special ones. */

@@ -87,7 +87,7 @@ export function coloring(run: Run, state: State): Coloring {
   const otherUnit = per_token && context(state.since) !== context(state.at);
   const comparable = (head: number) =>
     aspect !== "change" || !(otherUnit || (signed && run.axisMoved(state.since, state.at, head)));
-  // Signs of a change are those that the run carries, as in changes.csv.
+  // Signs of a change are carried along the run, as in changes.csv.
   const moving = (signed && carried ? quantity(run, carried) : undefined) ?? found;
   const value = (head: number) => {
     if (aspect === "error") return found.error(state.at, head);

@@ -118,7 +118,7 @@ class StatisticQuantity implements Quantity {
     const outside = values.filter((value) => value < low || value > high).length;
     const lost = Math.max(Math.abs(least), Math.abs(most)) < (high - low) / 20;
     const digits = digitsOf(quantile(values, 0.9), this.statistic);
-    // What makes classes is seen against their thresholds, however small it is.
+    // Numbers that decide the class are shown on a scale with their thresholds, even where they are small.
     const classified = CLASSIFIED.includes(this.statistic.key);
     if (classified || values.length < FEW || (outside <= values.length / 10 && !lost)) {
       const whole = classified || values.length < FEW || most - least > (high - low) / 2;
@@ -127,7 +127,7 @@ class StatisticQuantity implements Quantity {
       const range: [number, number] = [Math.min(from - pad, least), Math.max(to + pad, most)];
       return { domain: [low, high], range, change, largestError: LARGEST_ERROR, digits };
     }
-    // Limits that do not fit the numbers: those of nearly all of them.
+    // Where the declared limits do not fit the numbers, limits that contain nearly all of them.
     const [from, to] = rounded(quantile(values, 0.02), quantile(values, 0.98), least >= 0);
     const errors = sortedValues(this.run, (c, h) => this.error(c, h));
     const pad = (most - least || 1) * 0.04;

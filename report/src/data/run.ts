@@ -58,7 +58,7 @@ export class Run {
     let step = 0;
     const onlyBaselines = table.checkpoints.every((entry) => entry.baseline);
     this.checkpoints = table.checkpoints.map((entry, index) => {
-      // A table of baselines alone is a run of its own.
+      // Where a table has only baselines, they are shown as the run.
       const baseline = entry.baseline && !onlyBaselines;
       return { ...entry, baseline, index, step: baseline ? -1 : step++ };
     });
@@ -83,7 +83,7 @@ export class Run {
       };
     });
     for (const head of this.heads) this.byName.set(`${head.layer}.${head.q_head}`, head);
-    // Definitions are written for Markdown.
+    // Definitions contain Markdown, which the page does not render.
     this.statistics = blob.statistics
       .filter(({ key }) => key in table.columns || key in table.head_columns)
       .map((statistic) => ({ ...statistic, definition: statistic.definition.replaceAll("`", "") }));

@@ -76,7 +76,8 @@ export function parseSearch(run: Run, text: string): Search {
     } else if (found["pair"]) {
       last.push(one(Number(found["layer"]), Number(found["head"])));
     } else if (found["numbered"]) {
-      last.push(contains(run, found["numbered"].replace(/\s+(\d+)/, " $1;"))); // "layer 3" means no layer 30
+      // the separator keeps "layer 3" from matching layer 30
+      last.push(contains(run, found["numbered"].replace(/\s+(\d+)/, " $1;")));
     } else if (word === "or") {
       wanted.push([]);
     } else if (word && word !== "and") {

@@ -62,7 +62,7 @@ export function readSeries(blob: SeriesBlob, heads: number, checkpoints: number)
   return blob.statistics.map(
     (one) =>
       new Series(
-        { ...one, definition: one.definition.replaceAll("`", "") }, // written for Markdown
+        { ...one, definition: one.definition.replaceAll("`", "") }, // without Markdown
         blob.columns[one.key],
         blob.grids,
         heads,

@@ -26,7 +26,7 @@ const READ_FIRST = ["r2cv_q", "r2cv_k", "logit_pos_share"];
 /** Those of a run that the overview shows: what to read first, then the others without a sign, then those with one. */
 export function means(run: Run): Mean[] {
   const found = allMeans(run).filter(({ statistic: { table, key } }) => table !== "heads" || READ_FIRST.includes(key));
-  // Numbers without a sign first: they mean the same whichever way an axis points.
+  // Numbers without a sign come first: they do not depend on the orientation of an axis.
   const rank = ({ statistic, reading }: Mean) =>
     statistic.table === "heads" ? 0 : !statistic.changes ? 2 : reading.absolute ? 1 : 3;
   return found.sort((a, b) => rank(a) - rank(b));

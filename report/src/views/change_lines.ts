@@ -20,7 +20,7 @@ const nothing = () => h("td", { class: "muted" }, DASH);
 
 function verdictOf({ real, flag, value, stayed }: Change, published?: Change): string {
   if (flag === "other_context") return "other context";
-  // Neither row of a signed mean is real then, however far it is from zero.
+  // In that case neither row of a signed mean is real, however large it is.
   const other = stayed ?? published;
   if (real === false && other?.value === null) return "no axis stayed";
   if (real === false && (value ?? 0) * (other?.value ?? 0) < 0) return "the rows disagree";
@@ -52,7 +52,7 @@ function signedLines({ run, summary }: Context, { key, name }: Mean): Line[] {
   const parts = (difference: Difference): { published: Change | null; stayed: Change | null } => {
     const found = change(difference, key);
     if (found.stayed) return { published: found, stayed: found.stayed };
-    // Summaries of former versions have only the second.
+    // Summaries of former versions have only one of the two.
     return found.heads === undefined ? { published: found, stayed: null } : { published: null, stayed: found };
   };
   const total = ({ to }: Difference) => {

@@ -34,7 +34,7 @@ export function figures(context: Context): HTMLElement {
   const watcher = new IntersectionObserver(
     (entries) => {
       for (const entry of entries) {
-        // After the frame that brought it near, so that scrolling stays smooth.
+        // Waits for the frame in which the figure came near, so that scrolling stays smooth.
         if (entry.isIntersecting) setTimeout(() => start(entry.target), 0);
       }
     },

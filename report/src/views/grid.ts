@@ -38,7 +38,7 @@ export function grid(context: Context): Part {
   });
 
   function cell(head: Head | undefined, left: Head | undefined): HTMLElement {
-    // A gap where the next KV head's group begins.
+    // A gap marks the beginning of the next KV head's group.
     const starts = head !== undefined && left !== undefined && head.kv_head !== left.kv_head;
     const look = `cell${starts ? " group-start" : ""}`;
     if (!head) return h("span", { role: "gridcell", class: `${look} absent`, "aria-label": "not measured" });

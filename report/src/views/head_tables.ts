@@ -31,7 +31,7 @@ export function classHistory({ run, store }: Context, head: Head): HTMLElement {
 
 /** The numbers of a head at each checkpoint. */
 export function numbersOverTraining({ run, store }: Context, head: Head): HTMLElement {
-  // Those that the reader chose for the table.
+  // The columns that the reader chose for the table.
   const chosen = new Set(shownColumns(run, store.state).map(({ key }) => key));
   const every = [...shown(run.statistics), ...run.statistics.filter(({ per }) => per === "head")];
   const columns = every.filter(({ key }) => chosen.has(key));

@@ -36,7 +36,7 @@ export function overview(context: Context): Part {
   ) => {
     const text = (of: Leaf) =>
       share ? (of.value === null ? DASH : `${shareText(of)} %`) : withError(of.value, of.se);
-    // The number, then what is smaller: its error or interval.
+    // The number, followed in smaller type by its error or interval.
     const [, value, error] = /^(\S+)(.*)$/.exec(text(leaf(last)))!;
     const values = run.checkpoints.map((c) => leaf(c).value ?? NaN).filter((v) => !Number.isNaN(v));
     const low = Math.min(0, ...values);
@@ -220,7 +220,7 @@ function checkpoints(context: Context): HTMLElement {
       ),
     );
   const holder = h("div", {});
-  // A sheet is not wide enough for all of it.
+  // A printed page is too narrow for everything.
   const show = () => holder.replaceChildren(...(isPrinting() ? [numbers, shares] : [[...numbers, ...shares]]).map((some) => tableOf([...what, ...some])));
   onPrint(show, show);
   show();

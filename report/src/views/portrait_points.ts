@@ -23,7 +23,7 @@ export function portraitPoints(
   const points = run.heads.map((head) =>
     s("path", { class: "point", d: head.rope === false ? DIAMOND : CIRCLE, "data-head": head.index }),
   );
-  // Where each head stands on the screen now; NaN: nowhere.
+  // The current position of each head on the screen; NaN: not shown.
   const positions: Spot[] = run.heads.map(() => ({ x: NaN, y: NaN }));
   let frameId = 0;
   let shown = -1;
