@@ -117,7 +117,7 @@ class JobLock {
  public:
   JobLock() {
     if (holder == std::this_thread::get_id()) {
-      throw UsageError("a listener of a job cannot start another");
+      throw UsageError("the listener of a job cannot start another job");
     }
     lock_ = std::unique_lock(one_job, std::defer_lock);
     for (bool mine = false; !mine;) {

@@ -50,7 +50,7 @@ class Ablation:
         except OSError as error:
             raise SystemError(f"{path}: cannot be read: {error.strerror}") from None
         except ValueError as error:
-            raise InputError(f"{path}: is no figure as ropewalk writes it: {error}") from None
+            raise InputError(f"{path}: is not a figure written by ropewalk: {error}") from None
 
     def _read(self, name: str) -> Any:
         return _tables.convert(_tables.read(self.path / name), "pandas")

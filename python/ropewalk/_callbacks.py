@@ -54,7 +54,7 @@ def _caller() -> Any:
         if hasattr(found, "callback_handler") and callable(getattr(found, "log", None)):
             return found
         frame = frame.f_back  # type: ignore[assignment]
-    raise UsageError('log: found "trainer", and no Trainer of transformers calls: give log a function of values and step')
+    raise UsageError('log: found "trainer", but the caller is not a transformers Trainer; give log a function of values and step')
 
 
 def _log_of(trainer: Any) -> Callable[[dict[str, float], int], None]:

@@ -166,7 +166,7 @@ class Capture:
         except (KeyError, TypeError, ZeroDivisionError):
             group = 0
         if not isinstance(group, int) or group < 1:
-            raise InputError(f"{self._source}: keys 'config.n_q_heads' and 'config.n_kv_heads': expected a multiple and its part")
+            raise InputError(f"{self._source}: keys 'config.n_q_heads' and 'config.n_kv_heads': expected the first to be a multiple of the second")
         return group
 
     def _kv_head(self, layer: int, q_head: int) -> int:

@@ -58,7 +58,7 @@ def layers(value: int | Sequence[int] | None, known: int | None) -> tuple[int | 
     except UsageError:
         chosen = []
     if not chosen:
-        raise UsageError(f"layers: found {value!r}, expected numbers of layers from 0 to {known - 1 if known else '…'}, or how many there are")
+        raise UsageError(f"layers: found {value!r}, expected layer numbers from 0 to {known - 1 if known else '…'}, or the number of layers")
     return known or max(chosen) + 1, frozenset(chosen)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ._listener import log
 from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
 
-DROPPED = "that measurement is dropped, and training goes on"
+DROPPED = "this measurement is dropped, and training continues"
 
 CHOICES = ("warn", "raise")
 

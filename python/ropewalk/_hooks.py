@@ -157,7 +157,7 @@ class StepCounter:
             if optimizer not in self._others:
                 self._others.add(optimizer)
                 return False
-            log.warning("watch: %s made two steps without the optimizer whose steps were counted: its own are from here on; Watch.at(step) sets the number", type(optimizer).__name__)
+            log.warning("watch: %s made two steps while the optimizer whose steps are counted made none; from now on its steps are counted; Watch.at(step) sets the number", type(optimizer).__name__)
         self._others.clear()
         self._counted = weakref.ref(optimizer)
         return True

@@ -38,7 +38,7 @@ def _short(found: object) -> str:
 def _check_names(names: list[str]) -> None:
     columns = [column for name in names for column in (name, "se" if name == "value" else f"{name}_se")]
     if not all(isinstance(name, str) for name in names) or len(set(columns)) < len(columns) or OWN.intersection(columns):
-        raise UsageError(f"the statistic gave {names}: expected names that are not {', '.join(sorted(OWN))}, nor X and X_se")
+        raise UsageError(f"the statistic returned {names}: expected names that are not {', '.join(sorted(OWN))}, nor X and X_se")
 
 
 class Values:
@@ -54,13 +54,13 @@ class Values:
                 self.names = list(named)
                 _check_names(self.names)
             if list(named) != self.names:
-                raise UsageError(f"the statistic gave {list(named)} after {self.names}: expected the same names for every head and block")
+                raise UsageError(f"the statistic returned {list(named)} after {self.names}: expected the same names for every head and block")
             try:
                 if any(isinstance(value, str) for value in named.values()):
                     raise TypeError
                 rows.append([float(value) for value in named.values()])
             except (TypeError, ValueError, OverflowError):
-                raise UsageError(f"the statistic gave {_short(found)}: expected a number, or a dict of numbers") from None
+                raise UsageError(f"the statistic returned {_short(found)}: expected a number, or a dict of numbers") from None
         self.values, self.without = np.array(rows[0]), np.array(rows[1:]).reshape(len(rows) - 1, len(rows[0]))
 
     def row(self, values: np.ndarray, errors: np.ndarray) -> dict[str, float]:

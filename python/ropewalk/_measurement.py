@@ -134,7 +134,7 @@ class Measurement:
         wrong, finite = flags[: len(self._wrong)], flags[len(self._wrong) :]
         if any(wrong):
             raise InputError(
-                "positions are not 0, 1, 2, … though the model was called without position_ids and without a mask of padding: call it with position_ids"
+                "positions are not 0, 1, 2, … though the model was called without position_ids and without a padding mask; call it with position_ids"
             )
         self.left_out |= left | {batch for (batch, _), known in zip(self._finite, finite, strict=True) if not known}
         for batch in self.left_out - left:
@@ -157,7 +157,7 @@ class Measurement:
         if known != self._known:
             self._check(layer, q, k)
         if self._owners.setdefault(layer, owner) != owner:
-            raise UsageError(f"layer {layer}: two attention modules of the model have this number; give watch the part of the model that is meant")
+            raise UsageError(f"layer {layer}: two attention modules of the model have this number; give watch only the part of the model that is to be measured")
         done = self._done.get(layer, 0)
         if done >= self.wanted:
             return
@@ -175,7 +175,7 @@ class Measurement:
         if self.moments is None:
             self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=self._layers or layer + 1, blocks=self.wanted, scale=scale, config=self._config)
         if rows.real_indexes is not None and k.shape[2] != q.shape[2]:
-            raise UsageError(f"k: found a tensor of {list(k.shape)}, expected {q.shape[2]} tokens, as of the queries")
+            raise UsageError(f"k: found a tensor of {list(k.shape)}, expected {q.shape[2]} tokens, as many as queries")
         self.context = max(self.context, rows.context)
         self._documents[batch], self.steps[batch] = rows.documents, self.now
         self.last = self.now

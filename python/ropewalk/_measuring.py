@@ -19,7 +19,7 @@ from .errors import Error, UsageError
 if TYPE_CHECKING:
     import torch
 
-ENDED = "measuring ends here, and training goes on"
+ENDED = "measuring ends here, and training continues"
 
 
 class Schedule(NamedTuple):
@@ -59,7 +59,7 @@ class MeasurementCycle:
     def _before_step(self, holds: Callable[[], bool]) -> None:
         """Called before every step of an optimizer, which may hold parameters of the model."""
         if self.measurement is not None and self._passes is not None:
-            self._faults.guard(lambda: self._fill() if holds() else None, then="batches of the steps that follow take their place")
+            self._faults.guard(lambda: self._fill() if holds() else None, then="batches of the next steps are used instead")
 
     def _after_step(self, counts: Callable[[], bool]) -> None:
         if not self.over:
@@ -111,7 +111,7 @@ class MeasurementCycle:
     def say_unmeasured(self) -> None:
         if len(self._unmeasured) > 1 and self._processes.rank() == 0:
             some = ", ".join(map(str, self._unmeasured[:10])) + (", …" if len(self._unmeasured) > 10 else "")
-            self._faults.warn(f"watch: {len(self._unmeasured)} steps were not measured: {some}", UsageError("all"), "measurements before them were unfinished")
+            self._faults.warn(f"watch: {len(self._unmeasured)} steps were not measured: {some}", UsageError("all"), "the measurements before them were unfinished")
 
     def _fill(self) -> None:
         """Makes additional passes before the weights change."""
@@ -133,7 +133,7 @@ class MeasurementCycle:
         assert measurement is not None
         self._unmeasured.append(self.step)
         if len(self._unmeasured) == 1 and self._processes.rank() == 0:
-            text = f"watch: step {self.step} is not measured, as the measurement of step {measurement.step} has {measurement.batches} of {measurement.wanted} batches"
+            text = f"watch: step {self.step} is not measured, because the measurement of step {measurement.step} has {measurement.batches} of {measurement.wanted} batches"
             self._faults.warn(text, UsageError(), "expected a longer every=, fewer batches=, or passes=")
 
     def _begin(self) -> None:
@@ -176,7 +176,7 @@ class MeasurementCycle:
         if measurement.batches or self.closes or self.stops:
             return None
         return "UsageError", (
-            f"no attention of {self._subject.kind} was seen: expected a model of transformers in training, whose attention goes through its attention interface, "
+            f"no attention of {self._subject.kind} was seen: expected a transformers model in training that uses the attention interface of transformers, "
             "or calls of Watch.tap"
         )
 
@@ -186,7 +186,7 @@ class MeasurementCycle:
         except Exception as error:
             self._drop()
             self._end_for_all([])
-            raise Error(f"watch: measuring ends, as processes cannot be asked: {_faults.told(error)}") from error
+            raise Error(f"watch: measuring ends, because the other processes do not answer: {_faults.told(error)}") from error
 
     def _end_for_all(self, stopped: list[int]) -> None:
         """Ends measuring in all processes; all know that there are no further exchanges."""

@@ -39,7 +39,7 @@ def _check(package: str, built: str, count: int) -> None:
     if found is not None and _parts(found, count) != _parts(built, count):
         wanted = _parts(built, count)
         raise ImportError(
-            f"ropewalk {_build.VERSION} was built with {package} {built} and finds {package} {found}: "
+            f"ropewalk {_build.VERSION} was built with {package} {built} but found {package} {found}: "
             f"install {package} {wanted}, or install ropewalk again in this environment"
         )
 
@@ -56,7 +56,7 @@ def check() -> None:
     for package, built in (("torch", _build.TORCH), ("pyarrow", _build.PYARROW)):
         spec = importlib.util.find_spec(package)
         if spec is None:
-            raise ImportError(f"ropewalk computes with {package}, which is not installed: install {package} {_parts(built, 2)}")
+            raise ImportError(f"ropewalk needs {package}, which is not installed: install {package} {_parts(built, 2)}")
         if package == "torch" and _build.CUDA and not any((Path(folder) / "lib/libtorch_cuda.so").exists() for folder in spec.submodule_search_locations or []):
             raise ImportError(
                 f"ropewalk {_build.VERSION} was built for GPUs, with torch {built}, and finds a torch without CUDA: "
@@ -88,7 +88,7 @@ def core() -> Any:
             try:
                 importlib.import_module(package)
             except ImportError as error:
-                raise ImportError(f"ropewalk computes with {package}, which cannot be imported: {error}") from None
+                raise ImportError(f"ropewalk needs {package}, which cannot be imported: {error}") from None
         set_environment()
         found = importlib.import_module("ropewalk._core")
         atexit.register(_end_jobs, found, os.getpid())

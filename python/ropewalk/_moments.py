@@ -206,7 +206,7 @@ class Moments:
         if tensor.device.type not in ("cpu", "cuda"):
             raise UsageError(f"{name}: is on {tensor.device}; expected cpu or cuda")
         if not _has_memory(tensor):
-            raise UsageError(f"{name}: found a tensor without numbers of its own (nested, of FakeTensorMode, or in a function that torch.func transforms): expected a plain one")
+            raise UsageError(f"{name}: found a tensor without data of its own (nested, in FakeTensorMode, or in a function that torch.func transforms), expected a plain one")
         self._device = self._device or tensor.device
         return tensor.detach()
 

@@ -69,7 +69,7 @@ class Results:
                     try:
                         tell(future.result(), step)
                     except Exception as raised:
-                        self._faults.take(raised, "the others are told, and training goes on")
+                        self._faults.take(raised, "other loggers get the values, and training continues")
         finally:
             self.delivering = before
 
@@ -82,7 +82,7 @@ class Results:
             self.deliver()
             self._writer.make_tables()
         except Exception as error:
-            self._faults.take(error, "its tables are not made; ropewalk.open makes them")
+            self._faults.take(error, "the tables are missing; ropewalk.open makes them")
         finally:
             self._writer.close()
 

@@ -47,7 +47,7 @@ class Study:
         else:
             self.path = given
         if not self.path.is_file():
-            why = "holds no qk.csv" if given.is_dir() else "there is no such folder"
+            why = "has no qk.csv" if given.is_dir() else "this folder does not exist"
             raise SystemError(f"{given}: {why}; ropewalk run and ropewalk analyze write one")
         self._files = StudyFiles(self.path)
         self._kept: TemporaryFolder | None = kept  # lives as long as the study
@@ -138,7 +138,7 @@ class Study:
             return self._with_effects(self._top_heads_by(by).head(n).reset_index(drop=True))
         found = self.summary.get("top_heads")
         if not found:
-            raise UsageError(f"{self.path}: holds no random baseline and no two checkpoints of one run, so no heads that training changed")
+            raise UsageError(f"{self.path}: has neither a random baseline nor two checkpoints of one run, so changed heads are unknown")
         return self._with_effects(pandas.DataFrame(found[:n]))
 
     def _with_effects(self, heads: pandas.DataFrame) -> pandas.DataFrame:
@@ -237,7 +237,7 @@ class Study:
 
     def _drawn(self, figures: dict[str, Figure], name: str, asked: str) -> Figure:
         if name not in figures:
-            raise InputError(f"{self.path}: has no {asked} of heads that count, so no figure of it")
+            raise InputError(f"{self.path}: has no {asked} for heads with r_q and r_k, so it has no such figure")
         return figures[name]
 
     # Captures and statistics of your own
@@ -250,7 +250,7 @@ class Study:
             there = self._captures()
             if not there:
                 raise SystemError(f"{folder}: holds no moments.safetensors; results of `ropewalk run` keep one for every checkpoint")
-            raise UsageError(f"{self.folder}: holds no capture of '{label}'; there are {', '.join(there)}")
+            raise UsageError(f"{self.folder}: has no capture of '{label}'; it has {', '.join(there)}")
         return Capture.open(folder)
 
     def _captures(self) -> list[str]:

@@ -31,9 +31,9 @@ class StudyFiles:
 
     def arrow(self, name: str) -> pyarrow.Table:
         if name not in ("heads", "components", "bands", "curves", "changes", "loss"):
-            raise UsageError(f"'{name}' is no table; expected heads, components, bands, curves, changes or loss")
+            raise UsageError(f"'{name}' is not a table; expected heads, components, bands, curves, changes or loss")
         if name == "loss" and not self.beside("loss.csv").is_file():
-            raise UsageError(f"{self.beside('loss.csv')}: there is no such table; `loss: true` in an experiment has the loss measured")
+            raise UsageError(f"{self.beside('loss.csv')}: this table does not exist; write `loss: true` in the experiment to measure the loss")
         return _tables.read(self.path if name == "components" else self.beside(f"{name}.csv"))
 
     def frame(self, name: str) -> pandas.DataFrame:
@@ -75,9 +75,9 @@ class StudyFiles:
         try:
             summary = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            raise SystemError(f"{path}: there is no such file; ropewalk run and ropewalk analyze write it beside the table") from None
+            raise SystemError(f"{path}: this file does not exist; ropewalk run and ropewalk analyze write it to the table's folder") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
         if not isinstance(summary, dict) or not isinstance(summary.get("checkpoints"), list):
-            raise InputError(f"{path}: key 'checkpoints' is missing; expected what ropewalk writes")
+            raise InputError(f"{path}: key 'checkpoints' is missing; expected a file written by ropewalk")
         return summary

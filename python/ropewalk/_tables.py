@@ -30,7 +30,7 @@ def _header(path: Path) -> list[str]:
         with path.open(encoding="utf-8", newline="") as file:
             return next(csv.reader(file), [])
     except FileNotFoundError:
-        raise SystemError(f"{path}: there is no such table; ropewalk run and ropewalk analyze write one") from None
+        raise SystemError(f"{path}: this table does not exist; ropewalk run and ropewalk analyze write one") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a table: {error}") from None
 
@@ -51,7 +51,7 @@ def read(path: Path) -> pyarrow.Table:
     try:
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types))
     except pa.ArrowInvalid as error:
-        raise InputError(f"{path}: is not a table as ropewalk writes it: {error}") from None
+        raise InputError(f"{path}: is not a table in ropewalk's format: {error}") from None
     for name in NAMES:
         if name in table.column_names:
             table = _without_guard(table, name)
@@ -79,11 +79,11 @@ def convert(table: pyarrow.Table, kind: Kind) -> Any:
         try:
             import polars
         except ImportError:
-            raise UsageError("kind 'polars': polars is not installed here; install it, or take pandas or arrow") from None
+            raise UsageError("kind 'polars': polars is not installed here; install it, or use pandas or arrow") from None
         return polars.from_arrow(table)
     if kind == "pandas":
         frame = table.to_pandas()
         for name in WHOLE_OR_EMPTY.intersection(table.column_names):
             frame[name] = frame[name].astype("Int64")
         return frame
-    raise UsageError(f"'{kind}' is no kind of table; expected pandas, polars or arrow")
+    raise UsageError(f"'{kind}' is not a kind of table; expected pandas, polars or arrow")

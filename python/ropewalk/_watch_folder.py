@@ -49,7 +49,7 @@ class WatchFolder:
         if not self._facts and (not self.steps or (self.path / "manifest.json").exists()):
             for name in ("manifest.json", *TABLES):
                 if (self.path / name).exists():
-                    raise UsageError(f"{self.path}: holds {name}, which no watch wrote; name another folder with out=")
+                    raise UsageError(f"{self.path}: holds {name}, which was not written by a watch; name another folder with out=")
 
     def let_go(self) -> None:
         self._held = None
@@ -61,7 +61,7 @@ class WatchFolder:
             if found := LABEL.fullmatch(name):
                 self.steps[name] = int(found[1])
             elif not name.startswith("."):
-                raise InputError(f"{self._checkpoints / name}: is no step of a watch; name another folder")
+                raise InputError(f"{self._checkpoints / name}: is not a step of a watch; name another folder")
 
     def add(self, label: str, step: int) -> None:
         self.steps[label], self.changed = step, True
@@ -96,7 +96,7 @@ class WatchFolder:
             if self._aside is None:
                 self._aside = _unused(self.path / "replaced" / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
                 log.warning(
-                    "%s: training is at step %d, and steps up to %d were measured before: they are in %s from now on; step= says where training goes on",
+                    "%s: training is at step %d, but steps up to %d were already measured: they are moved to %s; step= sets the step at which training continues",
                     self.path, step, later[-1][0], self._aside,
                 )  # fmt: skip
             self._aside.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from .errors import Error, InputError, UsageError
 if TYPE_CHECKING:
     import torch
 
-WITHOUT_OUT = "watch was given no out=, so it keeps tables and no moments: name a folder with out= for study.capture, jackknife and difference"
+WITHOUT_OUT = "watch has no out=, so it keeps tables but no moments; name a folder with out= to use study.capture, jackknife and difference"
 
 
 class Writer:

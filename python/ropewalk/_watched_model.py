@@ -34,10 +34,10 @@ def watched_model(model: torch.nn.Module, layers: int | Sequence[int] | None, na
     numbered = max(_attention.numbered(model).values(), default=-1) + 1  # for a module around a transformers model
     known, chosen = _checks.layers(layers, getattr(text, "num_hidden_layers", numbered or None))
     if pre_rope and config is None:
-        raise UsageError(f"pre_rope: {kind} has no configuration of transformers, which says how RoPE turns; leave pre_rope out")
+        raise UsageError(f"pre_rope: {kind} has no transformers configuration, which would say how RoPE rotates; leave pre_rope out")
     if layers is None and not _attention.interfaces(model):
         raise UsageError(
-            f"model: no attention of {kind} goes through an attention interface of transformers: expected one of which it does, or layers= and calls of Watch.tap"
+            f"model: no attention of {kind} uses the attention interface of transformers: expected a model that does, or layers= and calls of Watch.tap"
         )
     name = name or os.path.basename(str(getattr(config, "_name_or_path", "") or "")) or kind
     return WatchedModel(kind, name, config if pre_rope else None, known, chosen)

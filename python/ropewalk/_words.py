@@ -34,7 +34,7 @@ def call(verb: str, indexes: Iterable[Any], options: Mapping[str, Any], progress
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise UsageError(f"{verb}: {word!r} is no text that can be written as UTF-8") from None
+            raise UsageError(f"{verb}: {word!r} cannot be written as UTF-8") from None
     with Listener(progress) as listener:
         return str(_module.core().call(listener, words))
 
@@ -48,14 +48,14 @@ def labelled(label: Any, folder: Any) -> str:
     if not isinstance(label, str) or not label or "=" in label:
         raise UsageError(f"analyze: found {label!r}, expected a label: a text that is not empty and has no '='")
     if not isinstance(folder, str | os.PathLike):
-        raise UsageError(f"analyze: found {type(folder).__name__} as '{label}', expected a capture folder, as the others are")
+        raise UsageError(f"analyze: found {type(folder).__name__} as '{label}', expected a capture folder, like the others")
     return f"{label}={os.fspath(folder)}"
 
 
 def folder_of(capture: Capture) -> Path:
     file = Path(capture._source)
     if not file.is_file():
-        raise UsageError("ablate: the capture lies in no folder, which says where its model is; save it, and name the folder")
+        raise UsageError("ablate: the capture is not in a folder; save it, and name the folder")
     return file.parent
 
 

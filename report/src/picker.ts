@@ -72,7 +72,7 @@ function elements(label: string, choices: Choice[], several: Several | undefined
     autocomplete: "off",
   });
   const { options, groups, list } = optionList(id, label, choices, several !== undefined);
-  const none = h("p", { class: "note picker-none", hidden: true }, "Nothing is called so.");
+  const none = h("p", { class: "note picker-none", hidden: true }, "No statistic has this name.");
   const definition = h("p", { class: "picker-definition note", role: "status" });
   const extra = several ? h("div", { class: "toolbar" }, ...several.extra) : null;
   const box = h("div", { class: "picker-box", hidden: true }, search, list, none, definition, extra);

@@ -96,7 +96,7 @@ int run(int argc, char** argv) {
   app.fallthrough();
   bool quiet = false;
   std::string level = "info";
-  app.add_flag("--quiet", quiet, "Errors only, no progress");
+  app.add_flag("--quiet", quiet, "Print only errors, no progress");
   app.add_option("--log-level", level, "debug, info, warning, error or off")->capture_default_str();
   app.parse_complete_callback([&] {
     ropewalk::log::set_level(quiet ? ropewalk::log::Level::error
@@ -104,8 +104,8 @@ int run(int argc, char** argv) {
   });
   ropewalk::cli::add_verbs(app, processes);
   app.footer(
-      "Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n"
-      "4 the machine refused (files, disk, memory, device), 128 + n ended by signal n.");
+      "Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n4 the system "
+      "refused (files, disk, memory, device), 128 + n ended by signal n.");
   try {
     app.parse(argc, argv);
     return finish();
@@ -134,7 +134,7 @@ int report_failure() {
     const std::string advice =
         is_verb({"capture", "inspect"}) ? "give a smaller --memory or --context"
         : is_verb({"run", "demo"}) ? "give a smaller memory: or context: in the experiment file"
-                                   : "end other programs, or take a machine with more";
+                                   : "end other programs, or use a machine with more memory";
     return fail(kSystem, fmt::format("out of memory; {}{}", advice, detail));
   };
   try {

@@ -23,7 +23,7 @@ int64_t bytes_of(const Json& array) {
 std::optional<CompanionFrame> first_frame(std::string& unread) {
   const size_t line = unread.find('\n');
   if (line == std::string::npos) {
-    if (unread.size() > kLongestLine) throw SystemError("a line without end");
+    if (unread.size() > kLongestLine) throw SystemError("a line that does not end");
     return std::nullopt;
   }
   CompanionFrame frame;

@@ -41,7 +41,7 @@ const CheckpointNumbers& find_checkpoint(const RunNumbers& run, const std::strin
       if (numbers.label == label) return numbers;
     }
   }
-  throw UsageError("portrait '{}': {} has no such checkpoint; it has {}", printable(label),
+  throw UsageError("portrait '{}': {} does not have this checkpoint; it has {}", printable(label),
                    run.source, known_labels(run));
 }
 

@@ -35,7 +35,7 @@ std::string encode_path(const std::string& name) {
   std::string path;
   for (const fs::path& part : fs::path(name)) {
     if (part == ".." || part == "/") {
-      throw InputError("'{}': leads out of its repository; refused", printable_excerpt(name, 80));
+      throw InputError("'{}': is outside its repository; refused", printable_excerpt(name, 80));
     }
     path += "/" + encode_url(part.string());
   }
@@ -221,8 +221,8 @@ void Hub::fetch(const HubRepository& repository, const std::string& commit,
     const std::string what = fmt::format("{}@{}/{}", repository.id, commit, file.name);
     if (!is_content_hash(file.etag)) {
       throw InputError(
-          "{}: {} gives it the etag '{}', expected a SHA-256 or git's hash, as nothing else can be "
-          "verified; refused",
+          "{}: {} gives it the etag '{}', expected a SHA-256 or git's hash, because nothing else "
+          "can be verified; refused",
           what, printable_url(settings_.endpoint), printable_excerpt(file.etag, 80));
     }
     if (file.size > largest_size(file.name)) {

@@ -67,8 +67,8 @@ void fail_request(const HttpResponse& response, const std::string& what) {
   const std::string code = response.header("x-error-code");
   if (code == "GatedRepo") {
     throw InputError(
-        "{}: is gated; accept its conditions on its page and set HF_TOKEN to a token of the "
-        "account that did",
+        "{}: is gated; accept its conditions on its page and set HF_TOKEN to a token of the same "
+        "account",
         what);
   }
   if (code == "RevisionNotFound") throw InputError("{}: the Hub has no such revision", what);
@@ -79,7 +79,8 @@ void fail_request(const HttpResponse& response, const std::string& what) {
         what);
   }
   if (response.status == 403) {
-    throw InputError("{}: the Hub refuses access (HTTP 403); check what HF_TOKEN allows", what);
+    throw InputError("{}: the Hub refuses access (HTTP 403); check the permissions of HF_TOKEN",
+                     what);
   }
   throw InputError("{}: the Hub answers HTTP {}, expected 200", what, response.status);
 }

@@ -125,7 +125,7 @@ bool changes(const HeadEdit& in, const RemovedAxis& axis) {
 void check_head(const HeadEdit& in) {
   const auto [layer, head] = in.head;
   if (layer < 0 || layer >= in.config.n_layers || head < 0 || head >= in.config.n_q_heads) {
-    in.refuse(fmt::format("there is no such head; expected one of {} layers with {} heads",
+    in.refuse(fmt::format("this head does not exist; the model has {} layers with {} heads",
                           in.config.n_layers, in.config.n_q_heads));
   }
   if (!in.config.layers[static_cast<size_t>(layer)].self_attention) {

@@ -122,7 +122,7 @@ void warn_of_few(const DocumentSet& set, const DocumentOptions& options,
   if (count < kFew) {
     log::warning("{}: {} too few for reliable standard errors; give at least {}{}", corpus,
                  count == 1 ? "1 document is" : fmt::format("{} documents are", count), kFew,
-                 options.chunk ? "" : ", or cut long texts into several (chunk)");
+                 options.chunk ? "" : ", or cut long texts into several documents (chunk)");
   }
 }
 

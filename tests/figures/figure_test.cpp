@@ -444,7 +444,8 @@ TEST(Figures, PortraitsSpreadOverTheRunOrAreChosen) {
     shown(run_of(2), {"c7"});
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "portrait 'c7': qk.csv has no such checkpoint; it has c0, c1");
+    EXPECT_STREQ(error.what(),
+                 "portrait 'c7': qk.csv does not have this checkpoint; it has c0, c1");
   }
 }
 

@@ -26,7 +26,7 @@ void ropewalk::fuzz::read(const Input& input) {
     require(checkpoint.layer.size() == checkpoint.q_head.size(), "columns have one length");
     for (const HeadSeries& one : checkpoint.series) {
       for (const size_t grid : one.grid) {
-        require(grid == HeadSeries::kNoGrid || grid < checkpoint.grids.size(), "grids are there");
+        require(grid == HeadSeries::kNoGrid || grid < checkpoint.grids.size(), "grids exist");
       }
       require(one.value.size() == one.se.size(), "every point has an error");
     }

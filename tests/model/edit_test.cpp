@@ -75,12 +75,12 @@ TEST_F(EditTest, RefusesWhatCannotBeDone) {
   const HeadSet heads{{1, {0}}};
   EXPECT_EQ(complaint({"head", {}, OutputEdit()}),
             "the edit 'head' has no heads; expected at least one");
-  EXPECT_EQ(complaint({"head", {{3, {0}}}, OutputEdit()}),
-            "the edit 'head' of head 3.0: there is no such head; expected one of 3 layers with 4 "
-            "heads");
-  EXPECT_EQ(complaint({"head", {{2, {4}}}, OutputEdit()}),
-            "the edit 'head' of head 2.4: there is no such head; expected one of 3 layers with 4 "
-            "heads");
+  EXPECT_EQ(
+      complaint({"head", {{3, {0}}}, OutputEdit()}),
+      "the edit 'head' of head 3.0: this head does not exist; the model has 3 layers with 4 heads");
+  EXPECT_EQ(
+      complaint({"head", {{2, {4}}}, OutputEdit()}),
+      "the edit 'head' of head 2.4: this head does not exist; the model has 3 layers with 4 heads");
   EXPECT_EQ(complaint({"window:0", heads, ScoreEdit(Window{0})}),
             "the edit 'window:0' of head 1.0: found a window of 0 tokens, expected at least 1");
   EXPECT_EQ(complaint({"distance", heads, ScoreEdit(DistanceBias())}),

@@ -106,7 +106,7 @@ TEST(CaptureInfo, WhatChangesNumbersIs) {
   CaptureInfo other = cut;
   other.chunk_blocks_digest = "elsewhere";
   EXPECT_EQ(describe_difference(cut.identity(), other.identity()),
-            "pieces of texts are in other blocks");
+            "the pieces of texts were dealt to other blocks");
 }
 
 TEST(CaptureInfo, WhatOnlyBoundsOtherChoicesIsNot) {

@@ -61,7 +61,7 @@ def test_the_trainers_own_log(tmp_path):
     alone = train(tmp_path, [])
     losses = [[entry["loss"] for entry in one.state.log_history if "loss" in entry] for one in (trainer, alone)]
     assert losses[0] == losses[1]
-    with pytest.raises(ropewalk.UsageError, match='found "trainer", and no Trainer of transformers calls'):
+    with pytest.raises(ropewalk.UsageError, match='found "trainer", but the caller is not a transformers Trainer;'):
         ropewalk.trainer_callback(log="trainer").on_train_begin(None, trainer.state, None, model=make_model())
 
 

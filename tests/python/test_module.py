@@ -67,7 +67,7 @@ def test_what_computing_needs_is_checked_without_importing_it(monkeypatch, tmp_p
     assert _module.check() is None
     monkeypatch.setattr(_module, "_installed", lambda package: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="ropewalk computes with torch, which is not installed: install torch [0-9.]+$"):
+    with pytest.raises(ImportError, match="ropewalk needs torch, which is not installed: install torch [0-9.]+$"):
         _module.check()
     (tmp_path / "lib").mkdir()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: types.SimpleNamespace(submodule_search_locations=[str(tmp_path)]))

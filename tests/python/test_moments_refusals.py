@@ -29,8 +29,8 @@ WRONG = {
     "components: found 0, expected a whole number from 1 to 1024": lambda m, q, k: (m.add(0, q, k), m.analyze(components=0)),
     "positions: found list": lambda m, q, k: m.add(0, q, k, list(range(T))),
     "positions: found a tensor of torch.uint64": lambda m, q, k: m.add(0, q, k, torch.arange(T).to(torch.uint64)),
-    "q: found a tensor without numbers of its own": lambda m, q, k: m.add(0, FakeTensorMode().from_tensor(q), k),
-    "k: found a tensor without numbers of its own": lambda m, q, k: torch.func.vmap(lambda one: (m.add(0, q, one), one)[1])(k[None]),
+    "q: found a tensor without data of its own": lambda m, q, k: m.add(0, FakeTensorMode().from_tensor(q), k),
+    "k: found a tensor without data of its own": lambda m, q, k: torch.func.vmap(lambda one: (m.add(0, q, one), one)[1])(k[None]),
     "found the labels .'1', '1'.": lambda m, q, k: (m.add(0, q, k), m.add(1, q, k), ropewalk.analyze({1: m, "1": m})),
     "cannot be copied or pickled": lambda m, q, k: copy.copy(m),
     "has no tokens": lambda m, q, k: m.add(0, q[:, :, :0], k[:, :, :0]),
@@ -56,7 +56,7 @@ def test_documents_that_were_loaded_are_not_added_again(tmp_path):
     moments.add(0, q, k)
     assert sum([moments]) is moments
     loaded = ropewalk.Moments.load(moments.save(tmp_path / "kept"))
-    with pytest.raises(ropewalk.UsageError, match="document 2 was added before"):
+    with pytest.raises(ropewalk.UsageError, match="document 2 was already added"):
         loaded.add(0, q, k, document=2)
     loaded.add(0, q, k)
     assert loaded.documents == list(range(6))

@@ -59,7 +59,7 @@ def test_other_kinds_of_tables(study, monkeypatch):
         study.table("heads", "polars")
     with pytest.raises(ropewalk.UsageError, match="pandas, polars or arrow"):
         study.table("heads", "excel")
-    with pytest.raises(ropewalk.UsageError, match="'tails' is no table"):
+    with pytest.raises(ropewalk.UsageError, match="'tails' is not a table"):
         study.table("tails")
 
 
@@ -126,7 +126,7 @@ def test_loss(source, study, tmp_path):
     means = [row for row in measured.figure("loss").spec["datasets"]["means"] if row["checkpoint"] == "A"]
     assert [row["mean"] for row in means] == [whole.loss["A"]]
     assert "loss" not in study.figures and "loss" not in repr(study)
-    with pytest.raises(ropewalk.UsageError, match="`loss: true` in an experiment"):
+    with pytest.raises(ropewalk.UsageError, match="`loss: true` in the experiment"):
         study.loss  # noqa: B018
     # Of captures that hold it, analyze gives it too.
     again = ropewalk.analyze([tmp_path / "out" / "checkpoints" / label for label in ("init", "A", "B")], tmp_path / "again", progress=False)
@@ -266,9 +266,9 @@ def test_an_error_that_rounds_to_zero_is_no_certainty(folder):
 
 
 def test_a_wrong_label_names_the_labels(study):
-    with pytest.raises(ropewalk.UsageError, match=r"holds no capture of 'C'; there are init, A, B$"):
+    with pytest.raises(ropewalk.UsageError, match=r"has no capture of 'C'; it has init, A, B$"):
         study.capture("C")
-    with pytest.raises(ropewalk.UsageError, match=r"holds no capture of 'C'; there are init, A, B$"):
+    with pytest.raises(ropewalk.UsageError, match=r"has no capture of 'C'; it has init, A, B$"):
         study.difference("A", "C", lambda head: head.q.n)
 
 
@@ -378,7 +378,7 @@ def test_captures(study):
     np.testing.assert_array_equal(capture.moments(layer, "k", kv_head).mean, whole.k.mean)
     with pytest.raises(ropewalk.UsageError, match="no query head 77 of layer 0"):
         capture.moments(0, "q", 77)
-    with pytest.raises(ropewalk.UsageError, match="holds no capture of"):
+    with pytest.raises(ropewalk.UsageError, match="has no capture of"):
         study.capture("C")
 
 
@@ -427,9 +427,9 @@ def test_a_damaged_capture_is_one_line(folder, tmp_path, damage):
 
 
 def test_what_is_not_there(tmp_path):
-    with pytest.raises(ropewalk.SystemError, match="holds no qk.csv"):
+    with pytest.raises(ropewalk.SystemError, match="has no qk.csv"):
         ropewalk.open(tmp_path)
-    with pytest.raises(ropewalk.SystemError, match="no such folder"):
+    with pytest.raises(ropewalk.SystemError, match="this folder does not exist"):
         ropewalk.open(tmp_path / "nothing")
     (tmp_path / "qk.csv").write_text("checkpoint,layer,q_head,pc,r_q,r_k\nA,0,zero,0,1,1\n")
     study = ropewalk.open(tmp_path)
@@ -437,5 +437,5 @@ def test_what_is_not_there(tmp_path):
     with pytest.raises(ropewalk.InputError, match="zero"):
         study.components
     for ask in (lambda: study.heads, lambda: study.summary, lambda: study.changes()):
-        with pytest.raises(ropewalk.SystemError, match="there is no such"):
+        with pytest.raises(ropewalk.SystemError, match="does not exist"):
             ask()

@@ -121,7 +121,7 @@ def test_nothing_that_was_measured_is_removed(tmp_path, caplog):
     for course in courses:
         assert {ropewalk.Capture.open(path).info["label"] for path in course.iterdir()} == {path.name for path in course.iterdir()}
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(-\d+)?", course.name)
-    assert caplog.text.count("step= says where training goes on") == 2
+    assert caplog.text.count("step= sets the step at which training continues") == 2
     assert list(ropewalk.open(tmp_path / "out").checkpoints.step) == [0, 1, 2, 3]
 
 
@@ -129,14 +129,14 @@ def test_without_a_folder_no_moments_are_kept():
     watch = train(None, 2)
     assert list(watch.study.heads.checkpoint.unique()) == ["step-0", "step-1"]
     for use in (lambda: watch.study.capture("step-0"), lambda: watch.study.jackknife(lambda head: 1.0), lambda: watch.study.difference("step-0", "step-1", lambda head: 1.0)):
-        with pytest.raises(ropewalk.UsageError, match="watch was given no out=, so it keeps tables and no moments: name a folder with out="):
+        with pytest.raises(ropewalk.UsageError, match="watch has no out=, so it keeps tables but no moments; name a folder with out="):
             use()
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "qk.csv", "summary.json"])
 def test_results_of_others_are_refused(name, tmp_path):
     (tmp_path / name).write_text("{}")
-    with pytest.raises(ropewalk.UsageError, match=f"holds {name}, which no watch wrote; name another folder with out="):
+    with pytest.raises(ropewalk.UsageError, match=f"holds {name}, which was not written by a watch; name another folder with out="):
         ropewalk.watch(make_model(), out=tmp_path)
     (tmp_path / name).unlink()
     (tmp_path / "events.out.tfevents").write_text("of the training itself")

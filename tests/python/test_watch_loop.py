@@ -106,7 +106,7 @@ def test_passes_that_fail(tmp_path, caplog):
         for _ in range(3):
             train_step(model, optimizer, [make_documents()])
     assert list(ropewalk.open(tmp_path / "out").checkpoints.label) == ["step-0…1"] and model.training
-    assert "ZeroDivisionError" in caplog.text and "batches of the steps that follow take their place" in caplog.text
+    assert "ZeroDivisionError" in caplog.text and "batches of the next steps are used instead" in caplog.text
 
 
 def test_weights_that_move_while_they_are_measured_are_flagged(tmp_path):
@@ -132,8 +132,8 @@ def test_steps_that_are_not_measured_are_said(caplog):
             train_step(model, optimizer, [make_documents()])
     lines = [record.getMessage() for record in caplog.records if record.name == "ropewalk"]
     assert lines == [
-        "watch: step 2 is not measured, as the measurement of step 0 has 2 of 3 batches; expected a longer every=, fewer batches=, or passes=",
-        "watch: 2 steps were not measured: 2, 6; measurements before them were unfinished",
+        "watch: step 2 is not measured, because the measurement of step 0 has 2 of 3 batches; expected a longer every=, fewer batches=, or passes=",
+        "watch: 2 steps were not measured: 2, 6; the measurements before them were unfinished",
     ]
 
 
@@ -173,7 +173,7 @@ def test_training_goes_on_in_the_same_folder(tmp_path):
         with pytest.raises(ropewalk.SystemError, match="in use by process"):
             ropewalk.watch(make_model(), out=tmp_path / "out")
     (tmp_path / "other" / "checkpoints" / "A").mkdir(parents=True)
-    with pytest.raises(ropewalk.InputError, match="is no step of a watch"):
+    with pytest.raises(ropewalk.InputError, match="is not a step of a watch"):
         ropewalk.watch(make_model(), out=tmp_path / "other")
     (tmp_path / "file").write_text("")
     with pytest.raises(ropewalk.SystemError, match="cannot be a results folder"):
@@ -265,7 +265,7 @@ def test_an_optimizer_that_takes_over_is_counted(caplog):
         assert watch.step == 3
         for _ in range(4):
             everything.step()
-        assert watch.step == 7 and "two steps without" in caplog.text
+        assert watch.step == 7 and "two steps while" in caplog.text
 
 
 def test_a_model_is_copied_and_saved_while_it_is_measured():

@@ -103,7 +103,7 @@ TEST(Documents, SaysThatFewerAreThereThanAskedFor) {
 TEST(Documents, SaysThatTheyAreTooFew) {
   EXPECT_EQ(warnings(entries_of(7, 4), options_of(4)),
             "warning: corpus: 7 documents are too few for reliable standard errors; give at least "
-            "8, or cut long texts into several (chunk)\n");
+            "8, or cut long texts into several documents (chunk)\n");
 }
 
 TEST(Documents, SkipsAndCountsEmptyOnes) {

@@ -45,7 +45,7 @@ export function parseSearch(run: Run, text: string): Search {
     const number = numbers.get(name);
     if (!number) {
       const near = [...numbers.keys()].filter((key) => key.includes(name.slice(0, 3)));
-      problem = `No number is called ${name}${near.length ? `; ${near.slice(0, 4).join(", ")} are near` : ""}.`;
+      problem = `There is no number ${name}${near.length ? `; similar: ${near.slice(0, 4).join(", ")}` : ""}.`;
       return () => false;
     }
     return (c, head, pc) => COMPARE[sign](number(c, head, pc), limit);
@@ -112,13 +112,13 @@ function words(run: Run): string[] {
   return found;
 }
 
-/** " near_tie is near." */
+/** " Similar: near_tie." */
 function nearest(run: Run, word: string): string {
   const near = words(run)
     .map((one) => ({ one, far: distance(one, word) }))
     .filter(({ one, far }) => far <= Math.max(1, Math.floor(one.length / 3)))
     .sort((a, b) => a.far - b.far);
-  return near.length ? ` ${near[0].one} is near.` : "";
+  return near.length ? ` Similar: ${near[0].one}.` : "";
 }
 
 /** Letters to be changed, added or left out. */

@@ -101,7 +101,7 @@ export function careTable({ run, store }: Context, last: Checkpoint): HTMLElemen
     );
   return card(
     "Read with care",
-    "Heads whose numbers are not to be trusted as they stand. A number opens its heads.",
+    "Heads whose numbers need care. Click a number to see the heads.",
     scroller(
       "Doubts about heads",
       h("table", { class: "numbers stacked care-table" }, columnHeads(columns), h("tbody", {}, ...found.map(rowOf))),

@@ -84,9 +84,9 @@ export function changes(context: Context): HTMLElement | null {
 /** What "real" and "changed" mean, with the limits that the summary states. */
 function rules({ run, summary: { changed } }: Context, all: Difference[]): Note {
   const parts = [
-    "Change of each mean ± standard error; real where it exceeds its 95 % interval over documents, and the two rows of a signed mean agree in sign.",
+    "Change of each mean ± standard error; real where 0 is outside its 95 % interval over documents, and the two rows of a signed mean agree in sign.",
     all.every((d) => d.paired === 1) ? " Both checkpoints of a step read the same documents." : "",
-    run.order.mixed ? " Class and r depend on the context: where it grows, a change may be that of the context." : "",
+    run.order.mixed ? " Class and r depend on the context: where it grows, the context may be the reason for a change." : "",
   ];
   const limits = changed
     ? [
@@ -97,5 +97,5 @@ function rules({ run, summary: { changed } }: Context, all: Difference[]): Note 
         " of the spread over heads.",
       ]
     : [];
-  return [parts.join(""), ...limits, " A number of heads opens them."];
+  return [parts.join(""), ...limits, " Click a number of heads to see them."];
 }

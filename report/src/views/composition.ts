@@ -49,7 +49,7 @@ export function composition({ run, store }: Context, head: Head): HTMLElement | 
   );
   return card(
     "What PC0 is made of",
-    `Shares of its variance at each ${run.models ? "model" : "checkpoint"}; the numbers are those of ${run.checkpoints[at].label}.`,
+    `Shares of PC0's variance at each ${run.models ? "model" : "checkpoint"}; the numbers are those of ${run.checkpoints[at].label}.`,
     h("ul", { class: "legend composition-legend" }, ...legend),
     checkpointScroller("What PC0 is made of, by checkpoint", run.checkpoints.length, h("ol", { class: "composition" }, ...rows)),
   );

@@ -26,7 +26,7 @@ export function gridLegend(run: Run, state: State, colours: Coloring): HTMLEleme
 
 /** What the cells without a colour are, and why. */
 function incomparable(heads: number, { statistic }: Quantity): HTMLElement {
-  const why = statistic.on_pc0 ? "PC0 is another axis" : "a number per token, of another context";
+  const why = statistic.on_pc0 ? "PC0 is another axis" : "a number per token, at another context";
   return h(
     "span",
     { class: "incomparable-key" },

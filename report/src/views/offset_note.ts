@@ -19,7 +19,7 @@ export function offsetNote({ run, summary, store }: Context, c: Checkpoint): (st
   return [
     `PC0 is mostly offset at ${c.label} (`,
     number(summary.from("mean_pc0_offset", c), text, { "data-unit": "%" }),
-    "): queries and keys merely lie apart on it. Colour the heads by what needs no axis: ",
+    "): it mostly separates queries from keys. Colour the heads by a number that needs no axis: ",
     ...better.flatMap(({ key, statistic: { title } }, i) => [
       i ? " " : "",
       button(title.replace(", cross-validated", ""), () => store.update({ view: "explore", quantity: key, at: c.index }), {

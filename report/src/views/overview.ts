@@ -113,7 +113,7 @@ export function overview(context: Context): Part {
             counted("heads", run.heads.length, "attention head"),
             " encode token position: the numbers of ",
             h("strong", {}, last.label),
-            run.steps.length > 1 ? " and the way there." : ".",
+            run.steps.length > 1 ? " and their development." : ".",
           ]),
     ),
     h("p", { class: "muted" }, ...facts),
@@ -123,7 +123,7 @@ export function overview(context: Context): Part {
       : h(
           "p",
           { class: "notice" },
-          "There is no summary.json for this table: standard errors over checkpoints are not known.",
+          "There is no summary.json for this table, so standard errors of means are unknown.",
         ),
     entry["few_blocks"] === true
       ? h(
@@ -136,7 +136,7 @@ export function overview(context: Context): Part {
       ? h(
           "p",
           { class: "notice" },
-          "These models were measured at different contexts. Class and r depend on the context, so rows of different contexts do not compare.",
+          "These models were measured at different contexts. Class and r depend on the context, so rows of different contexts cannot be compared.",
         )
       : null,
   );

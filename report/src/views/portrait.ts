@@ -48,7 +48,7 @@ export function portrait(context: Context): Part {
   const ranges = rangeForm(context, () => now);
   const element = card(
     "Portrait",
-    "Each point is a head; drag to select, click to open. Dashed: thresholds of the classes. Trails go with their arrows, up to the checkpoint in view.",
+    "Each point is a head; drag to select, click to open. Dashed: thresholds of the classes. Trails follow their arrows up to the current checkpoint.",
     controls.element,
     plot,
     legend.element,

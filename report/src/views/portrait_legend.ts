@@ -14,7 +14,7 @@ export function portraitLegend({ run }: Context): { element: HTMLElement; show(c
     "li",
     {},
     h("i", { class: "moved-key" }),
-    "the axis changed here, no trail leads across: ",
+    "the axis changed here, so the trail is interrupted: ",
     movedCount,
   );
   const nope = run.heads.some((head) => head.rope === false) ? h("li", {}, h("i", { class: "diamond" }), "NoPE layer") : null;

@@ -64,7 +64,7 @@ function reportCard({ run, summary }: Context, { whole }: Manifest): HTMLElement
       ["page written by ropewalk", run.blob.ropewalk, ofPage("version")],
       [
         "summary.json",
-        summary.known ? "used for standard errors and differences" : "none: no standard errors over checkpoints",
+        summary.known ? "used for standard errors and differences" : "none, so there are no standard errors of means",
       ],
       ["thresholds of the classes", `${run.low} and ${run.high}`, summary.known ? "summary.json::thresholds" : ofPage("thresholds")],
     ]),
@@ -78,7 +78,7 @@ function noManifestCard(): HTMLElement {
     h(
       "p",
       {},
-      "There is no manifest.json beside the table, so corpus, documents and settings are not known here. `ropewalk run` writes one.",
+      "The table's folder has no manifest.json, so corpus, documents and settings are unknown. `ropewalk run` writes one.",
     ),
   );
 }

@@ -38,7 +38,7 @@ export function scrubber({ run, store }: Context): Part {
         stop();
         store.update({ at: store.state.at === baseline.index ? steps[steps.length - 1].index : baseline.index });
       },
-      { class: "chip", title: "Freshly initialised weights: a baseline beside the run, not a step of it" },
+      { class: "chip", title: "Freshly initialised weights: a baseline, not a step of the run" },
     ),
   );
 

@@ -46,7 +46,7 @@ export function siblings(context: Context, head: Head): HTMLElement | null {
   });
   return card(
     "Siblings",
-    `Query heads of layer ${head.layer} that read KV head ${head.kv_head}: the same keys, other queries.`,
+    `Query heads of layer ${head.layer} that read KV head ${head.kv_head}: they share keys, but not queries.`,
     h("div", { class: "siblings" }, ...tiles),
   );
 }

@@ -115,7 +115,7 @@ void choose_ranked(ChosenSet& set, const CheckpointTable& checkpoint, int64_t gr
   const HeadUnits units = units_of(known, name.by_kv, group);
   set.among = static_cast<int64_t>(units.members.size());
   if (units.members.empty()) {
-    refuse(name, "holds no head: {} has a number of '{}'; was it measured?",
+    refuse(name, "has no head: {} has a number '{}'; was it measured?",
            name.by_kv ? "no KV head of the capture, with all of its query heads,"
                       : "no head of the capture",
            name.column);
@@ -154,7 +154,7 @@ void choose_class(ChosenSet& set, const CheckpointTable& checkpoint) {
   for (const size_t row : rows) set.among += class_of(checkpoint, row).has_value();
   set.units = choose([](const ResampledNumber& r, size_t head) { return r.value(head); });
   if (set.units.empty()) {
-    refuse(set.name, "holds no head: none of the capture's {} heads is {}", rows.size(),
+    refuse(set.name, "has no head: none of the capture's {} heads is {}", rows.size(),
            class_name(set.name.head_class));
   }
   if (!r_q.resampled()) return;

@@ -78,7 +78,7 @@ EditName parse_edit_name(const std::string& given) {
     edit.zero = !bare;
   } else {
     refuse(edit.text,
-           "is no edit; expected distance, distance:mean, window:W, still:CUT, zero-band:CUT, "
+           "is not an edit; expected distance, distance:mean, window:W, still:CUT, zero-band:CUT, "
            "flatten, flatten:q, flatten:k, axis, head or head:zero");
   }
   return edit;
@@ -92,7 +92,8 @@ std::vector<EditName> parse_edit_names(const std::vector<std::string>& texts) {
                                    [&](const EditName& one) { return one.text == edit.text; });
     if (!known) edits.push_back(std::move(edit));
   }
-  if (edits.empty()) throw UsageError(Field{"edit"}, ": names none; expected one such as distance");
+  if (edits.empty())
+    throw UsageError(Field{"edit"}, ": the list is empty; expected an edit such as distance");
   return edits;
 }
 

@@ -50,7 +50,7 @@ EditSource::EditSource(const CaptureMoments& capture, const CaptureFacts& facts,
 void EditSource::require(const EditName& edit) const {
   if (edit.needs_sums() && (!sums_ || !described_)) {
     throw InputError(
-        "{}: holds no sums before RoPE, which the edit '{}' is made of; capture it again, without "
+        "{}: has no sums before RoPE, which the edit '{}' needs; capture it again without "
         "--no-pre-rope",
         source_, edit.text);
   }
@@ -61,7 +61,7 @@ void EditSource::require(const EditName& edit) const {
   }
   if ((edit.needs_moments() || edit.needs_sums()) && capture_.info.point != kPostRope) {
     throw InputError(
-        "{}: holds vectors '{}', and the edit '{}' needs those after RoPE; capture it again",
+        "{}: has vectors '{}', but the edit '{}' needs vectors after RoPE; capture it again",
         source_, capture_.info.point, edit.text);
   }
 }
@@ -99,7 +99,7 @@ int64_t EditSource::row_of(StreamKind kind, const LayerHead& head) const {
   const StreamSet& set = kind == StreamKind::query ? queries_ : keys_;
   const int64_t row = set.find({head.layer, head.head});
   if (row < 0) {
-    throw InputError("{}: holds no {} of layer {} head {}", source_,
+    throw InputError("{}: has no {} of layer {} head {}", source_,
                      kind == StreamKind::query ? "queries" : "keys", head.layer, head.head);
   }
   return row;
@@ -123,8 +123,8 @@ at::Tensor EditSource::centre(StreamKind kind, const LayerHead& head) const {
   const at::Tensor mean = sums->centre().select(0, 0);
   if (!mean.isfinite().all().item<bool>()) {
     throw InputError(
-        "{}: has no mean before RoPE of layer {} head {}: its documents have no token "
-        "after the first {}",
+        "{}: has no mean before RoPE for layer {} head {}: its documents have no token after the "
+        "first {}",
         source_, head.layer, head.head, kFirstTokens);
   }
   return mean;

@@ -104,8 +104,8 @@ void read_list(SetName& name) {
     const auto head = numbers.size() == 2 ? whole<int32_t>(numbers[1]) : std::nullopt;
     if (!layer || !head) {
       refuse(name.text,
-             "'{}' is no set of heads; expected class:NAME, top:COLUMN:10%, bottom:COLUMN:50%:kv, "
-             "layer:7 or heads as LAYER.HEAD, such as 3.0,3.1",
+             "'{}' is not a set of heads; expected class:NAME, top:COLUMN:10%, "
+             "bottom:COLUMN:50%:kv, layer:7 or heads as LAYER.HEAD, such as 3.0,3.1",
              printable_excerpt(part, kShown));
     }
     name.heads.push_back({*layer, *head});

@@ -22,8 +22,8 @@ std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
   for (const StreamId& id : queries.ids) {
     if (id.layer >= facts.origin.layers || id.head >= facts.origin.n_q_heads) {
       throw InputError(
-          "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
-          "layers and {} query heads",
+          "{}: tensors 'query.layer' and 'query.head' contain layer {} head {}, but the model has "
+          "{} layers and {} query heads",
           source, id.layer, id.head, facts.origin.layers, facts.origin.n_q_heads);
     }
     const int64_t kv_head = id.head / facts.group();
@@ -112,15 +112,15 @@ CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t component
   const StreamSet keys = moments.streams(StreamKind::key);
   if (!queries.blocks.mean.defined()) {
     log::warning(
-        "{}: lacks tensors of blocks ('query.block_mean', 'key.block_products' and others): its "
-        "numbers have no standard errors; capture it again to have them",
+        "{}: has no sums per block (tensors 'query.block_mean', 'key.block_products' and others), "
+        "so its numbers have no standard errors; capture it again to get them",
         source);
   }
   const std::vector<int64_t> blocks = nonempty_blocks(moments);
   if (!facts.shard.empty() && !blocks.empty()) {
     log::warning(
-        "{}: is shard {}: its documents fill {} of {} blocks, so that errors have {} degrees of "
-        "freedom, not {}; merge the shards first",
+        "{}: is shard {}: its documents fill only {} of {} blocks, so that standard errors have {} "
+        "degrees of freedom instead of {}; merge the shards first",
         source, facts.shard, blocks.size(), moments.blocks(), blocks.size() - 1,
         moments.blocks() - 1);
   }

@@ -68,8 +68,9 @@ void analyze_streams(CheckpointTable& checkpoint, const StreamSource& source, in
         const HeadId& id = source.heads[i];
         const StreamInput q = source.queries(id);
         if (q.mean.size(0) != k.mean.size(0)) {
-          throw InputError("{}: queries of layer {} head {} have {} dimensions, its keys {}",
-                           source.name, id.layer, id.q_head, q.mean.size(0), k.mean.size(0));
+          throw InputError(
+              "{}: queries of layer {} head {} have {} dimensions, but its keys have {}",
+              source.name, id.layer, id.q_head, q.mean.size(0), k.mean.size(0));
         }
         add_head(
             groups[g], id,

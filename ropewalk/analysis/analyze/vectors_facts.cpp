@@ -52,8 +52,8 @@ VectorsFacts read_vectors_facts(const fs::path& folder, std::optional<int64_t> k
   if (kv_group) facts.group = *kv_group;
   if (facts.group < 1) {
     throw InputError(
-        "{}: nothing says how many query heads share a key head; add --kv-group N "
-        "(query heads / key heads of the model)",
+        "{}: the number of query heads per key head is unknown; add --kv-group N (query heads / "
+        "key heads of the model)",
         folder.string());
   }
   return facts;

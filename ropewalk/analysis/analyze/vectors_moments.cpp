@@ -34,7 +34,7 @@ class VectorRows {
  public:
   void add(const StreamInput& input, const std::string& name) {
     if (!mean_.empty() && mean_.front().sizes() != input.mean.sizes()) {
-      throw InputError("{}: its vectors have {} numbers, those of other heads {}", name,
+      throw InputError("{}: its vectors have {} numbers, but vectors of other heads have {}", name,
                        input.mean.size(0), mean_.front().size(0));
     }
     mean_.push_back(input.mean);
@@ -88,7 +88,7 @@ CaptureMoments moments_of_vectors(const std::filesystem::path& folder, CaptureIn
     done();
   }
   if (moments.queries.empty() || moments.keys.empty()) {
-    throw InputError("{}: holds no {} vectors", folder.string(),
+    throw InputError("{}: has no {} vectors", folder.string(),
                      moments.queries.empty() ? "query" : "key");
   }
   const std::map<int64_t, int64_t> examples(block_of.begin(), block_of.end());

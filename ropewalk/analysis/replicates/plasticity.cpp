@@ -48,7 +48,7 @@ std::vector<int64_t> whole_numbers(const KeptFields& kept, const char* field, in
     values.push_back(sane ? static_cast<int64_t>(data[i]) : -1);
     if (!sane || static_cast<double>(values.back()) != data[i]) {
       throw InputError(
-          "{}: tensor 'plasticity.key.{}' holds {}, expected whole numbers from 0 to {}", source,
+          "{}: tensor 'plasticity.key.{}' contains {}, expected whole numbers from 0 to {}", source,
           field, data[i], most);
     }
   }
@@ -152,8 +152,9 @@ class PlasticityParts : public KeptParts {
     for (int64_t& one : group) {
       const auto found = std::find(blocks.begin(), blocks.end(), one - 1);
       if (one > 0 && !blocks.empty() && found == blocks.end()) {
-        throw InputError("{}: tensor 'plasticity.key.block' holds block {}, which has no documents",
-                         capture.source, one - 1);
+        throw InputError(
+            "{}: tensor 'plasticity.key.block' contains block {}, which has no documents",
+            capture.source, one - 1);
       }
       if (one > 0) {
         one = blocks.empty() ? 0 : found - blocks.begin();

@@ -227,7 +227,7 @@ void check_labels(const RunTable& table, const Json& summary, const std::string&
     const Json label = entry.is_object() ? entry.value("label", Json()) : Json();
     if (!label.is_string() || labels.contains(label.get<std::string>())) continue;
     throw InputError(
-        "{}: has a checkpoint '{}', which the table lacks; the summary belongs to another table",
+        "{}: has the checkpoint '{}', but the table does not; the summary belongs to another table",
         source, printable_excerpt(label.get<std::string>(), 60));
   }
 }
@@ -241,7 +241,7 @@ void require_heads(const RunNumbers& run) {
     }
   }
   if (undefined == 0) {
-    throw InputError("{}: has no row of PC0 (pc 0), of which all numbers are taken", run.source);
+    throw InputError("{}: has no row of PC0 (pc 0), from which all numbers are taken", run.source);
   }
   throw InputError("{}: none of its {} rows of PC0 has both r_q and r_k", run.source, undefined);
 }

@@ -116,8 +116,8 @@ class FieldReader {
     (get(values), ...);
   }
   [[noreturn]] void refuse() const {
-    throw InputError("{}: is damaged, or of another edition of ropewalk than {}", source_,
-                     version());
+    throw InputError("{}: is damaged, or was written by another edition of ropewalk than {}",
+                     source_, version());
   }
   bool ended() const { return left_.empty(); }
 

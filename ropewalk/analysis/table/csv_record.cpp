@@ -36,7 +36,7 @@ CsvHeader::CsvHeader(std::vector<std::string> names, std::string source, int64_t
     : names_(std::move(names)), source_(std::move(source)), line_(line) {
   for (const std::string& name : names_) {
     if (std::count(names_.begin(), names_.end(), name) > 1) {
-      throw InputError("{}, line {}: column '{}' stands there twice", source_, line_,
+      throw InputError("{}, line {}: duplicate column '{}'", source_, line_,
                        printable_excerpt(name, kExcerpt));
     }
   }
@@ -57,7 +57,7 @@ size_t CsvHeader::require(std::string_view name, std::string_view stand_in,
   const std::string wanted =
       stand_in.empty() ? fmt::format("'{}'", name) : fmt::format("'{}' or '{}'", name, stand_in);
   const std::string found = printable_excerpt(fmt::format("{}", fmt::join(names_, ", ")), 300);
-  throw InputError("{}, line {}: lacks a column {}; found {}; needed are {}", source_, line_,
+  throw InputError("{}, line {}: column {} is missing; found {}; needed are {}", source_, line_,
                    wanted, found, needed);
 }
 

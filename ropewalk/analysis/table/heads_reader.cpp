@@ -63,8 +63,8 @@ class HeadsReader {
     HeadRows& head = found->second;
     if (head.line != 0) {
       throw InputError(
-          "{}, line {}: checkpoint '{}', layer {}, head {} stood in line {} already; expected one "
-          "row each",
+          "{}, line {}: checkpoint '{}', layer {}, head {} is already in line {}; expected one row "
+          "for each head",
           header_.source(), record.line(), printable_excerpt(label, 60), layer, q_head, head.line);
     }
     head.line = record.line();
@@ -104,7 +104,7 @@ void parse_heads_table(RunTable& table, std::string_view text, const std::string
   bool any = false;
   for (; const auto record = records.next(); any = true) filler.add(*record);
   if (!any) {
-    throw InputError("{}: has column names and no rows; expected one per checkpoint and head",
+    throw InputError("{}: has column names but no rows; expected one row per checkpoint and head",
                      source);
   }
   table = std::move(filled);

@@ -89,17 +89,18 @@ class TableBuilder {
     if (index == table_.checkpoints.size()) begin(label, record);
     const Checkpoint& checkpoint = table_.checkpoints[index];
     if (columns_.phase && record.optional_name(*columns_.phase) != checkpoint.phase) {
-      record.fail(*columns_.phase, fmt::format("'{}', as in the rows of {} before",
+      record.fail(*columns_.phase, fmt::format("'{}', as in earlier rows of {}",
                                                printable(checkpoint.phase), printable(label)));
     }
     if (columns_.order && record.order(*columns_.order) != orders_[index]) {
       record.fail(*columns_.order,
-                  fmt::format("the same as in the rows of {} before", printable(label)));
+                  fmt::format("the same value as in earlier rows of {}", printable(label)));
     }
     for (const auto& [column, known] : {std::pair(columns_.step, checkpoint.step),
                                         std::pair(columns_.tokens, checkpoint.tokens)}) {
       if (column && record.count(*column, Checkpoint::kUnknown) != known) {
-        record.fail(*column, fmt::format("the same as in the rows of {} before", printable(label)));
+        record.fail(*column,
+                    fmt::format("the same value as in earlier rows of {}", printable(label)));
       }
     }
     add_row(record, index);
@@ -156,8 +157,8 @@ class TableBuilder {
     const auto [other, added] = lines_.emplace(std::tuple(index, layer, q_head, pc), record.line());
     if (!added) {
       throw InputError(
-          "{}, line {}: checkpoint '{}', layer {}, head {}, pc {} stood in line {} already; "
-          "expected one row each",
+          "{}, line {}: checkpoint '{}', layer {}, head {}, pc {} is already in line {}; expected "
+          "one row for each",
           table_.source, record.line(), printable(checkpoint.label), layer, q_head, pc,
           other->second);
     }

@@ -59,7 +59,7 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run, TimeAxis time) : time_(tim
   const RunOrder order(entries(slots_, run.models));
   several_ = order.several();
   if (several_ && timed()) {
-    throw InputError("{}: axis {}: checkpoints have several contexts; take the axis labels",
+    throw InputError("{}: axis {}: checkpoints have several contexts; use the axis labels",
                      run.source, time_axis_name(time_));
   }
   add_spans(run);

@@ -15,8 +15,8 @@ constexpr double kLeastPitch = 0.25;
 TimePositions positions_by_time(const RunNumbers& run, TimeAxis time) {
   if (run.models) {
     throw InputError(
-        "{}: axis {} is for one run, and these are several models; take the axis labels",
-        run.source, time_axis_name(time));
+        "{}: axis {} is for one run, but these are several models; use the axis labels", run.source,
+        time_axis_name(time));
   }
   std::vector<TimedLabel> labels;
   std::vector<int64_t> times;

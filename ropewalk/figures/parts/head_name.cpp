@@ -42,7 +42,7 @@ std::optional<QueryHead> find_head(std::string_view name) {
 }
 
 std::string unknown_head_error(std::string_view name) {
-  return fmt::format("'{}' names no head; expected one such as L3H2, of layer 3, query head 2",
+  return fmt::format("'{}' is not a head; expected for example L3H2 for layer 3, query head 2",
                      printable_excerpt(std::string(name), 60));
 }
 

@@ -102,15 +102,15 @@ std::string time_problem(const std::vector<TimedLabel>& run, TimeAxis axis) {
     const int64_t time = run[i].at(axis);
     if (time < 0) {
       return fmt::format(
-          "axis {}: '{}' says no {}; give it {}: N in the experiment, or take the axis labels",
+          "axis {}: '{}' does not state its {}; give it {}: N in the experiment, or use the axis "
+          "labels",
           name, printable(run[i].label), key, key);
     }
     const int64_t before = i > 0 ? run[i - 1].at(axis) : -1;
     if (time > before) continue;
     return fmt::format(
         "axis {}: '{}' ({} {}) comes after '{}' ({} {}); give them {}: N in the experiment, "
-        "counted "
-        "from the beginning of training, or take the axis labels",
+        "counted from the beginning of training, or use the axis labels",
         name, printable(run[i].label), key, time, printable(run[i - 1].label), key, before, key);
   }
   return {};

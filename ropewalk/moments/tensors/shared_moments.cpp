@@ -62,7 +62,7 @@ void SharedMoments::require_complete() const {
 
 void SharedMoments::require_new(int64_t layer, const std::vector<int64_t>& documents) {
   for (const int64_t document : documents) {
-    if (former_.contains(document)) throw UsageError("document {} was added before", document);
+    if (former_.contains(document)) throw UsageError("document {} was already added", document);
   }
   live().require_new(layer, documents);
 }
@@ -78,8 +78,10 @@ void SharedMoments::add(int64_t layer, const std::optional<std::vector<int64_t>>
                         const at::Tensor& q, const at::Tensor& k,
                         const std::optional<at::Tensor>& positions, int64_t turned) {
   if (layer < 0 || layer >= shape_.layers || q.dim() != 4 || k.dim() != 4) {
-    throw UsageError("layer {}, tensors of {} and {} dimensions: expected one from 0 to {}, and 4",
-                     layer, q.dim(), k.dim(), shape_.layers - 1);
+    throw UsageError(
+        "layer {}, tensors of {} and {} dimensions: expected a layer from 0 to {}, and tensors of "
+        "4 dimensions",
+        layer, q.dim(), k.dim(), shape_.layers - 1);
   }
   // Work that waits for a GPU is done before the lock is taken.
   if (turned == 0 && !shape_.config.empty() && q.numel() > 0) {

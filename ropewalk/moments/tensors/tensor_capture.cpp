@@ -238,7 +238,7 @@ TensorCapture::DocumentPositions& TensorCapture::positions_of(
   }
   const auto last = wanted.max().item<int64_t>();
   if (turns_ && last >= kMostPositions) {
-    throw UsageError("positions: found {}, expected less than {} where vectors are turned back",
+    throw UsageError("positions: found {}, expected less than {}, because vectors are rotated back",
                      last, kMostPositions);
   }
   if (latest_.size() == kLatest) latest_.pop_front();

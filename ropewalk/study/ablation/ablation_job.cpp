@@ -60,9 +60,8 @@ void require_other_documents(const std::vector<DocumentRecord>& others, const st
       });
   if (both == 0) return;
   throw InputError(
-      "{}: {} of {} are also among those that {} was made of; the loss must be taken on others",
-      corpus, both, format_number_of(static_cast<int64_t>(documents.documents.size()), "document"),
-      source);
+      "{}: {} of {} were also read for {}; the loss must be measured on other documents", corpus,
+      both, format_number_of(static_cast<int64_t>(documents.documents.size()), "document"), source);
 }
 
 AblationJob::AblationJob(AblationInput input)
@@ -77,9 +76,10 @@ AblationJob::AblationJob(AblationInput input)
   for (const EditName& edit : input_.edits) {
     edit_source_.require(edit);
     if (edit.needs_others() && !measures_removal()) {
-      throw UsageError(Field{"edit"},
-                       " '{}': takes the mean over other documents, and there is one; give more",
-                       edit.text);
+      throw UsageError(
+          Field{"edit"},
+          " '{}': needs the mean over other documents, but there is only one document; give more",
+          edit.text);
     }
   }
   choose_sets();
@@ -109,15 +109,15 @@ void AblationJob::choose_sets() {
     const auto drawn = static_cast<int64_t>(set.controls.sets.size());
     if (drawn < input_.controls) {
       log::warning("{}: {} of {} control sets: {}", name.text, drawn, input_.controls,
-                   set.controls.why_none.empty() ? "there are no other sets like it"
+                   set.controls.why_none.empty() ? "there are no other such sets"
                    : set.controls.why_none == "controls_moved"
                        ? "over a quarter of its heads would have to be drawn from other layers"
-                       : "too few heads are left beside it");
+                       : "too few heads are outside the set");
     }
     if (set.chosen.unstable()) {
       log::warning(
-          "{}: an unstable set: the sets that its own noise would choose overlap with it "
-          "by {:.2f}, random ones by {:.2f}",
+          "{}: is an unstable set: sets chosen from resampled documents overlap with it by {:.2f}, "
+          "random sets by {:.2f}",
           name.text, set.chosen.overlap, set.chosen.chance);
     }
     sets_.push_back(std::move(set));
@@ -170,8 +170,9 @@ std::vector<Edit> AblationJob::edits_of(const std::vector<size_t>& tasks) const 
 EditSums AblationJob::measured(size_t task) const {
   auto found = finished_.find(tasks_[task].key);
   if (!found) {
-    throw SystemError("{}: lacks the edit '{}', which was just written; is somebody changing it?",
-                      input_.finished.string(), tasks_[task].key.edit);
+    throw SystemError(
+        "{}: lacks the edit '{}', which was just written; is another program changing the folder?",
+        input_.finished.string(), tasks_[task].key.edit);
   }
   return *found;
 }
@@ -237,8 +238,8 @@ std::string AblationJob::describe() const {
   constexpr double kEfficiency = 0.5;  // the same share as in the dry run of a study
   const double rate = product_rate(input_.model.dtype, input_.model.device) * kEfficiency;
   text += fmt::format(
-      "\n{} of {}; {} of {} edits of heads are done; the others cost {:.1f} unedited passes, about "
-      "{} on this machine, in {}, within {} of memory ({} of hidden states per document)\n",
+      "\n{} of {}; {} of {} edits of heads are finished; the others cost {:.1f} unedited passes, "
+      "about {} on this machine, in {}, within {} of memory ({} of hidden states per document)\n",
       format_number_of(count, "document"), format_number_of(input_.model.context, "token"),
       tasks_.size() - tasks.size(), tasks_.size(), passes, format_duration(flops / rate),
       format_number_of(static_cast<int64_t>(plan.rounds.size()), "round"),

@@ -66,13 +66,13 @@ std::optional<EditSums> FinishedEdits::find(const EditKey& key) const {
     if (file.value("numbers", Json()) != key.numbers) return std::nullopt;
     if (file.value("edit", Json()) != key.edit ||
         file.value("heads", Json()) != list_heads(key.heads)) {
-      throw InputError("is of another edit than its name says");
+      throw InputError("belongs to another edit than its name says");
     }
     EditSums sums{tensor_of(file, "loss", documents_, bins_), {}};
     if (!key.numbers.empty()) sums.kl = tensor_of(file, "kl", documents_, bins_);
     return sums;
   } catch (const InputError& damaged) {
-    log::warning("{}: is damaged and measured again: {}", path.string(), damaged.what());
+    log::warning("{}: is damaged; its edit is measured again: {}", path.string(), damaged.what());
   }
   return std::nullopt;
 }

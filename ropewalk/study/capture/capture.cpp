@@ -65,8 +65,9 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
 void refuse_vectors_of_many(const CaptureOptions& options) {
   const Communicator& processes = options.model.processes;
   if (!options.vectors || processes.alone()) return;
-  throw UsageError("vectors are written by one process, and these are {}; start one, without {}",
-                   processes.count(), "mpirun or srun");
+  throw UsageError(
+      "vectors are written by one process, but these are {}; start only one, without {}",
+      processes.count(), "mpirun or srun");
 }
 
 // The moments in memory, and the folder to which they are written.

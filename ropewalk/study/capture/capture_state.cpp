@@ -36,7 +36,7 @@ void set_aside_foreign_state(const fs::path& file, const fs::path& aside) {
   fs::create_directories(aside, ignored);
   const fs::path target = free_path(aside, file.filename().string());
   fs::rename(file, target, ignored);
-  log::warning("{}: is no state of an interrupted capture; it is {} now", file.string(),
+  log::warning("{}: is not the state of an interrupted capture; moved to {}", file.string(),
                target.string());
 }
 

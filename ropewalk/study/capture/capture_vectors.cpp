@@ -40,7 +40,7 @@ Json describe_model(const VectorsOptions& options, const VectorsSource& source) 
   const JsonReader file(*options.model / "config.json");
   const ModelConfig config = read_text_model(override_config(file, options.config)).config;
   if (layers > config.n_layers) {
-    throw InputError("{}: has vectors of layer {}, and the model {} layers", source.title,
+    throw InputError("{}: has vectors of layer {}, but the model has {} layers", source.title,
                      layers - 1, config.n_layers);
   }
   return describe_config(config);

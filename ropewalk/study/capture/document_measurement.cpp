@@ -119,7 +119,7 @@ void DocumentMeasurement::resume(const fs::path& state, std::function<Json()> id
   if (before_ == 0) return;
   if (loss_ != nullptr) loss_->restore(mine_.first(static_cast<size_t>(before_)), values);
   seconds_before_ = saved->seconds;
-  log::info("{}: going on after {} documents", setting_.label, before_);
+  log::info("{}: resuming after {} documents", setting_.label, before_);
 }
 
 void DocumentMeasurement::save(int64_t documents) const {

@@ -55,7 +55,8 @@ void complete_capture(const CaptureOptions& options, const OpenModel& model,
                       StoredCapture* stored, CaptureStore& store) {
   const bool first = options.model.processes.first();
   if (first) {
-    log::info("{}: {} measured beside what is there", options.label, fmt::join(missing, ", "));
+    log::info("{}: {} measured in addition to what exists", options.label,
+              fmt::join(missing, ", "));
   }
   CaptureOptions addition = options;
   addition.keep = only(options.keep, missing);
@@ -92,7 +93,7 @@ void extend_capture(const CaptureOptions& options, const OpenModel& model,
   const bool first = processes.first();
   const int64_t there = processes.from_first(first ? stored->info.documents : 0);
   if (first) {
-    log::info("{}: {} of {} documents are there already", options.label, there,
+    log::info("{}: {} of {} documents exist already", options.label, there,
               documents.documents.size());
   }
   // The rest is first captured separately, under a temporary name.

@@ -110,8 +110,8 @@ class Inspection {
     line("", fmt::format("{}: {} for activations; {} for the program",
                          json_["device"] == "cuda" ? "of it" : "on top",
                          bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
-    line("cost",
-         fmt::format("{:.3g} TFLOP a document", json_["flops_per_document"].get<double>() / 1e12));
+    line("cost", fmt::format("{:.3g} TFLOP per document",
+                             json_["flops_per_document"].get<double>() / 1e12));
   }
 
   const std::string& text() const { return text_; }

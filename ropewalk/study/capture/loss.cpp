@@ -20,8 +20,9 @@ namespace {
 
 void require_predictions(const CaptureOptions& options, const OpenModel& model) {
   if (model.context >= 2) return;
-  throw UsageError("{}: a context of {} has no token that predicts another; expected at least 2",
-                   options.model.from_file ? "context" : "--context", model.context);
+  throw UsageError(
+      "{}: found a context of {}, in which no token predicts another; expected at least 2",
+      options.model.from_file ? "context" : "--context", model.context);
 }
 
 void require_predictions(const DocumentSet& documents) {

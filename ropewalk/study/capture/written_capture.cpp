@@ -61,7 +61,7 @@ void require_whole_vectors(const fs::path& folder, const CaptureInfo& info) {
   if (!info.vectors) return;
   require_vectors(folder, info);
   if (info.vector_files->hash == hash_vectors(folder, info)) return;
-  throw InputError("{}: are not as they were written", (folder / kVectorsName).string());
+  throw InputError("{}: have changed since they were written", (folder / kVectorsName).string());
 }
 
 }  // namespace
@@ -72,8 +72,8 @@ void require_vectors(const fs::path& folder, const CaptureInfo& info) {
   }
   const int64_t bytes = vector_bytes(folder, info);
   if (info.vector_files->bytes == bytes) return;
-  throw InputError("{}: holds {} bytes, not the {} that were written",
-                   (folder / kVectorsName).string(), bytes, info.vector_files->bytes);
+  throw InputError("{}: has {} bytes, but {} were written", (folder / kVectorsName).string(), bytes,
+                   info.vector_files->bytes);
 }
 
 CaptureInfo describe_in(const fs::path& folder, CaptureInfo info) {
@@ -95,15 +95,15 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
   try {
     info = CaptureInfo::from_json(read_json_file(file), file.string());
   } catch (const InputError& damaged) {
-    log::warning("{}; names are those of {}", damaged.what(), kMomentsName);
+    log::warning("{}; using the names in {}", damaged.what(), kMomentsName);
     return std::nullopt;
   }
   try {
     require_complete_moments(folder, info);
   } catch (const InputError& changed) {
     throw InputError(
-        "{}, by the hash in {}; measure it again, or name the file itself to take it "
-        "as it is",
+        "{}, by the hash in {}; measure it again, or name the file itself to use it without this "
+        "check",
         changed.what(), kCaptureName);
   }
   return info.names();
@@ -111,7 +111,7 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
 
 void require_complete_moments(const fs::path& folder, const CaptureInfo& info) {
   if (info.moments.empty() || info.moments == hash_of(folder / kMomentsName)) return;
-  throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
+  throw InputError("{}: has changed since it was written", (folder / kMomentsName).string());
 }
 
 void require_complete(const fs::path& folder, const CaptureInfo& info) {

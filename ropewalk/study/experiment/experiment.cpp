@@ -74,8 +74,8 @@ void read_figures(const YamlValue& value, Experiment& experiment) {
                 for (const YamlValue& one : v.list()) {
                   const std::vector<YamlValue> pair = one.list();
                   if (pair.size() != 2) {
-                    one.fail(fmt::format(
-                        "found a list of {}, expected two statistics: [ACROSS, UP]", pair.size()));
+                    one.fail(fmt::format("found a list of {}, expected two statistics: [X, Y]",
+                                         pair.size()));
                   }
                   figures.portraits.emplace_back(read_statistic(pair[0]), read_statistic(pair[1]));
                 }
@@ -190,8 +190,8 @@ Experiment read_experiment(const fs::path& asked) {
       {"precision",
        [](const YamlValue& v) {
          throw UsageError(
-             "{}: precision is no key any more; write documents: N under corpus: the end of a run "
-             "says how many a standard error of 0.005 takes, and captures are added to",
+             "{}: the key precision was removed; write documents: N under corpus: the end of a run "
+             "says how many a standard error of 0.005 needs, and existing captures are extended",
              v.where());
        }},
       {"portraits", [&](const YamlValue& v) { read_portraits(v, experiment, portrait_lines); }},

@@ -103,7 +103,7 @@ std::string label_of(std::string revision) {
 
 std::vector<std::string> all_revisions(const Experiment& experiment, const Phase& phase) {
   if (!experiment.model) {
-    throw InputError("{}: revisions \"{}\" need a model; write model: org/name or a folder",
+    throw InputError("{}: revisions \"{}\" needs a model; write model: org/name or a folder",
                      experiment.at(phase.line), *phase.revisions);
   }
   std::vector<std::string> names;
@@ -196,8 +196,8 @@ void expand_revisions(Experiment& experiment) {
       return ::fnmatch(phase.revisions->c_str(), name.c_str(), 0) != 0;
     });
     if (names.empty()) {
-      throw InputError("{}: revisions \"{}\" match none of the {} of {}", experiment.at(phase.line),
-                       *phase.revisions, count, *experiment.model);
+      throw InputError("{}: revisions \"{}\" matches none of the {} of {}",
+                       experiment.at(phase.line), *phase.revisions, count, *experiment.model);
     }
     std::sort(names.begin(), names.end(), trained_before);
     for (const std::string& name : names) {
@@ -207,14 +207,16 @@ void expand_revisions(Experiment& experiment) {
       entry.line = phase.line;
       if (entry.label.size() > kLongestLabel) {
         throw InputError(
-            "{}: revision '{}' has {} characters, and at most {} can name a folder; list it under "
-            "checkpoints, with a label",
+            "{}: revision '{}' has {} characters, but a folder's name can have at most {}; list it "
+            "under checkpoints, with a label",
             experiment.at(phase.line), printable_excerpt(name, 60), name.size(), kLongestLabel);
       }
       const auto [same, fresh] = labels.try_emplace(entry.label, name);
       if (!fresh) {
-        throw InputError("{}: revision '{}' would get the label '{}', as '{}' has already",
-                         experiment.at(phase.line), name, entry.label, same->second);
+        throw InputError(
+            "{}: revision '{}' would get the label '{}', which '{}' already has; list one of them "
+            "under checkpoints, with another label",
+            experiment.at(phase.line), name, entry.label, same->second);
       }
       phase.checkpoints.push_back(std::move(entry));
     }

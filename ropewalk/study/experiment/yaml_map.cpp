@@ -186,11 +186,11 @@ void YamlValue::map(const std::vector<Key>& keys) const {
     if (key == keys.end()) {
       const std::string near = nearest(name, names);
       at_key.fail(fmt::format("key '{}' is unknown; {}", printable(name),
-                              near.empty() ? fmt::format("known are {}", fmt::join(names, ", "))
-                                           : fmt::format("did you mean '{}'?", near)));
+                              near.empty()
+                                  ? fmt::format("known keys are {}", fmt::join(names, ", "))
+                                  : fmt::format("did you mean '{}'?", near)));
     }
-    if (!seen.insert(name).second)
-      at_key.fail(fmt::format("key '{}' is here twice; remove one", name));
+    if (!seen.insert(name).second) at_key.fail(fmt::format("duplicate key '{}'; remove one", name));
     key->read(
         YamlValue(pair.second, file_, name_.empty() ? name : name_ + "." + name, at_key.line()));
   }

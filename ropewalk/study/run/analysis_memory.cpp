@@ -40,8 +40,7 @@ void warn_of_memory(const Study& study) {
   if (whose == nullptr) return;
   log::warning(
       "memory: a budget of {} is too small for the analysis of '{}', whose moments ({}) and work "
-      "on "
-      "one core ({}) need {}: this run takes as much; fewer blocks or heads take less",
+      "on one core ({}) need {}: this run will use that much; fewer blocks or heads need less",
       format_bytes(most.budget), whose->capture.label, format_bytes(most.moments),
       format_bytes(most.core), format_bytes(most.least()));
 }

@@ -170,7 +170,7 @@ std::string format_audit(const Experiment& experiment, const Audit& audit) {
       fmt::format("{}: {}, {}\n", experiment.name,
                   format_number_of(static_cast<int64_t>(audit.checkpoints), "checkpoint"),
                   audit.findings.empty()
-                      ? "nothing odd"
+                      ? "no problems found"
                       : format_number_of(static_cast<int64_t>(audit.findings.size()), "finding"));
   return text;
 }

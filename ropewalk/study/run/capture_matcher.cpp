@@ -72,8 +72,8 @@ bool CaptureMatcher::begins_with(const CaptureInfo& other) const {
 }
 
 std::string CaptureMatcher::why_not_extended() const {
-  if (info_.vectors) return "vectors are written in one go";
-  if (chunked_) return "the blocks of a text that is cut depend on its length";
+  if (info_.vectors) return "vectors cannot be added to";
+  if (chunked_) return "the block of a piece depends on the length of its text";
   return {};
 }
 
@@ -110,10 +110,10 @@ std::string CaptureMatcher::difference(const CaptureInfo& other) {
   if (other.documents == info_.documents && !comparable) return text;
   if (!alone) text += ", ";
   if (other.documents == info_.documents) {
-    return text + (other.corpus == info_.corpus ? "other ids of documents" : "other documents");
+    return text + (other.corpus == info_.corpus ? "other document ids" : "other documents");
   }
   text += fmt::format("documents: {} → {}", other.documents, info_.documents);
-  if (!fewer) return text + ", which sums of them all cannot give";
+  if (!fewer) return text + ", which cannot be computed from sums over all documents";
   if (comparable && !begins_with(other)) return text + ", others";
   const std::string why_not = why_not_extended();
   return alone && !why_not.empty() ? fmt::format("{}, and {}", text, why_not) : text;

@@ -52,12 +52,12 @@ bool is_measured(const CheckpointTask& task) {
 // `download`: bytes that must be downloaded first.
 std::string to_do(const CheckpointTask& task, int64_t download) {
   const int64_t done = done_documents(task);
-  if (task.action == Action::leave_out) return "not asked for";
+  if (task.action == Action::leave_out) return "not requested";
   if (!is_measured(task)) return "measured already";
   std::string text =
       download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
   if (task.stored != nullptr && !task.missing.empty()) {
-    text += fmt::format(" {} beside what is there", fmt::join(task.missing, ", "));
+    text += fmt::format(" {} in addition to what exists", fmt::join(task.missing, ", "));
     if (task.action == Action::complete) return text;
     text += ", and add documents";
   }
@@ -160,7 +160,7 @@ std::string describe_run(const RunOptions& options) {
     text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());
   }
   for (const auto& folder : store.unused(study.labels())) {
-    text += fmt::format("\n{}: nothing refers to it any more; --prune removes it", folder.string());
+    text += fmt::format("\n{}: is no longer used; --prune removes it", folder.string());
   }
   return text + "\n" + describe(costs) + describe_study_ablation(study);
 }

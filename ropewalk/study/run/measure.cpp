@@ -113,7 +113,7 @@ std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t doc
                          : std::nullopt;
   const bool own = saved && saved->file == *planned.capture.state;
   return fmt::format(
-      "stopped after {} of {} documents of '{}'; run the same command again to go on",
+      "stopped after {} of {} documents of '{}'; run the same command again to resume",
       there + (own ? saved->info.documents : 0), documents, planned.capture.label);
 }
 
@@ -307,8 +307,8 @@ void StudyRunner::take(CheckpointTask& task, std::span<const CheckpointTask> lat
   if (task.action == Action::leave_out) {
     if (!task.why.empty() && processes_.first()) {
       log::warning(
-          "{}: left out of tables and figures, as its capture is of something else: {}; run "
-          "without --only to measure it again",
+          "{}: left out of tables and figures, because its capture does not fit this experiment: "
+          "{}; run without --only to measure it again",
           planned.capture.label, task.why);
     }
     return;
@@ -334,8 +334,8 @@ void StudyRunner::report_unused() const {
   if (unused.empty()) return;
   std::vector<std::string> names;
   for (const fs::path& folder : unused) names.push_back(folder.string());
-  log::info("{}: nothing refers to {} any more; --prune removes {}", fmt::join(names, ", "),
-            names.size() == 1 ? "it" : "them", names.size() == 1 ? "it" : "them");
+  log::info("{}: no longer used; --prune removes {}", fmt::join(names, ", "),
+            names.size() == 1 ? "it" : "them");
 }
 
 MeasuredStudy StudyRunner::run() {

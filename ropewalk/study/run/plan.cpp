@@ -83,8 +83,8 @@ CheckpointLocation locate_config(const Experiment& experiment, const Phase& phas
   }
   const CheckpointEntry& entry = phase.checkpoints[index];
   throw InputError(
-      "{}: '{}' has random weights, and its phase no other checkpoint whose config it could take; "
-      "move it into one that has",
+      "{}: '{}' has random weights, but its phase has no other checkpoint whose config it could "
+      "use; move it into a phase that has one",
       experiment.at(entry.line), entry.label);
 }
 
@@ -232,7 +232,7 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
                        const std::string& label) {
     const CheckpointEntry& entry = phase.checkpoints[i];
     if (label.size() > kLongestLabel) {
-      throw InputError("{}: '{}' has {} characters; at most {} can name a folder",
+      throw InputError("{}: '{}' has {} characters; a folder's name can have at most {}",
                        experiment.at(entry.line), label, label.size(), kLongestLabel);
     }
     PlannedCheckpoint planned;

@@ -63,9 +63,10 @@ std::string precision(const Json& summary, const Experiment& experiment) {
   const std::string needed = documents_needed(summary);
   if (needed.empty()) return {};
   const bool adds = !experiment.from_vectors() && !experiment.corpus.chunk && !experiment.vectors;
-  return fmt::format(
-      "{}{}\n", needed,
-      adds ? "\nWith documents: N under corpus, the others are read and added." : "");
+  return fmt::format("{}{}\n", needed,
+                     adds ? "\nTo reach it, write documents: N under corpus; the additional "
+                            "documents are read and added."
+                          : "");
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class DamagedCapture : public std::runtime_error {
 class AnalysisFailure : public InputError {
  public:
   AnalysisFailure(std::string label, const InputError& why, const fs::path& folder)
-      : InputError("'{}' cannot be analysed: {}; {} is left as it is", label, why.what(),
+      : InputError("'{}' cannot be analysed: {}; {} is not changed", label, why.what(),
                    folder.string()),
         label_(std::move(label)) {}
   const std::string& label() const { return label_; }
@@ -72,7 +72,7 @@ void give_up_capture(const Study& study, const MeasuredCheckpoint& measured, con
                      std::set<std::string>& again) {
   const std::string& label = measured.planned->capture.label;
   if (!again.insert(label).second) {
-    throw InputError("{}, also after '{}' was measured again", why.what(), label);
+    throw InputError("{}, even after '{}' was measured again", why.what(), label);
   }
   try {
     discard_capture(study.out, measured.folder);

@@ -28,7 +28,7 @@ void refuse_foreign(const std::vector<fs::path>& foreign) {
   const size_t more = names.size() > kShown ? names.size() - kShown : 0;
   names.resize(names.size() - more);
   throw InputError(
-      "{}{}: not written by ropewalk, and in the place of results; move {} away, or name another "
+      "{}{}: not written by ropewalk, but has the name of a result; move {} away, or name another "
       "folder with --out",
       fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "",
       foreign.size() == 1 ? "it" : "them");
@@ -89,7 +89,7 @@ void refuse_other_experiment(const Study& study, const Json& manifest) {
   if (name == study.experiment.name && (asked_for || !path_exists(theirs))) return;
   throw InputError(
       "{}: holds the results of '{}' ({}), not of '{}' ({}); name another folder with --out, or "
-      "take this one over with --replace",
+      "replace these results with --replace",
       study.out.string(), name.is_string() ? name.get<std::string>() : "?", theirs.string(),
       study.experiment.name, mine.string());
 }

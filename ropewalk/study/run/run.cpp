@@ -108,7 +108,7 @@ std::string run_study(const RunOptions& options) {
                      {"failures", study.plan.failures.size()}},
                     processes);
   if (options.keep_going && processes.count() > 1) {
-    throw UsageError("--keep-going is for one process, and these are {}", processes.count());
+    throw UsageError("--keep-going is for one process, but these are {}", processes.count());
   }
   std::optional<ResultsFolder> folder;
   Json manifest;

@@ -33,7 +33,7 @@ void check_only(const Study& study) {
     const std::string near = nearest(label, labels);
     std::set<std::string_view> known(labels.begin(), labels.end());
     throw UsageError(
-        "--only {}: {} has no such checkpoint; {}", label, study.options.experiment.string(),
+        "--only {}: {} does not have this checkpoint; {}", label, study.options.experiment.string(),
         near.empty() ? "it has " + printable_excerpt(fmt::format("{}", fmt::join(known, ", ")), 400)
                      : fmt::format("did you mean '{}'?", near));
   }
@@ -107,7 +107,8 @@ Study open_study(const RunOptions& options) {
   study.out = options.out.value_or(fs::path("out") / options.experiment.stem());
   const bool vectors = study.experiment.from_vectors();
   if (vectors && processes.count() > 1) {
-    throw UsageError("captured vectors are for one process, and these are {}", processes.count());
+    throw UsageError("captured vectors are read by one process, but these are {}",
+                     processes.count());
   }
   const auto headers = std::make_shared<KnownHeaders>();
   const Audit audit = processes.first() ? try_audit(study.experiment, headers) : Audit();

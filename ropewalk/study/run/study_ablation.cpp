@@ -87,7 +87,7 @@ std::vector<Ablation> measure_all(const Study& study, const MeasuredStudy& measu
     if (made.back().cases.empty()) made.pop_back();
   }
   if (made.empty()) {
-    throw InputError("{}: ablate: no checkpoint has a head of these sets",
+    throw InputError("{}: ablate: no checkpoint has a head in these sets",
                      study.experiment.at(study.experiment.ablate->line));
   }
   return made;
@@ -140,8 +140,8 @@ std::string describe_study_ablation(const Study& study) {
   const bool removal = std::none_of(ablate.edits.begin(), ablate.edits.end(),
                                     [](const EditName& edit) { return edit.text == kRemoval; });
   return fmt::format(
-      "\nablate: {} of {} in each checkpoint, beside {}, on {} more: up to {} passes of edits per "
-      "checkpoint, each at most as long as a pass to the loss\n",
+      "\nablate: {} of {} in each checkpoint, compared with {}, on {} more: up to {} edited passes "
+      "per checkpoint, each at most as long as a pass up to the loss\n",
       format_number_of(edits, "edit"), format_number_of(sets, "set"),
       format_number_of(ablate.controls, "random set"),
       format_number_of(ablate.documents, "document"),

@@ -25,8 +25,8 @@ void note_other_tokenizer(const Experiment& experiment, const StudyPlan& plan,
       if (entry.label == has_it.checkpoint) return;
       for (const CheckpointFailure& failure : plan.failures) {
         if (entry.random || failure.label != phase.labels_of(entry).front()) continue;
-        log::info("the tokenizer is that of '{}', as '{}' could not be opened", has_it.checkpoint,
-                  entry.label);
+        log::info("using the tokenizer of '{}', because '{}' could not be opened",
+                  has_it.checkpoint, entry.label);
         return;
       }
     }
@@ -45,12 +45,12 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
       try {
         return locate_tokenizer(*name);
       } catch (const InputError& error) {
-        throw InputError("{}: tokenizer '{}' is not there (looked for {}), and {}", line, *name,
+        throw InputError("{}: tokenizer '{}' was not found (looked for {}), and {}", line, *name,
                          path.string(), error.what());
       }
     }
     throw InputError(
-        "{}: tokenizer '{}' is not there (looked for {}); write a folder, the path of a "
+        "{}: tokenizer '{}' was not found (looked for {}); write a folder, the path of a "
         "tokenizer.json or a Hub model (org/name)",
         line, *name, path.string());
   }
@@ -75,7 +75,7 @@ CorpusSource find_corpus(const Experiment& experiment) {
   source.path = experiment.resolve(corpus.path);
   std::error_code ignored;
   if (fs::exists(source.path, ignored)) return source;
-  throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
+  throw InputError("{}: corpus: {} does not exist; paths are relative to the experiment file",
                    experiment.at(corpus.line), source.path.string());
 }
 
@@ -122,7 +122,7 @@ DocumentSet ablate_documents(const Experiment& experiment, const StudyPlan& plan
     require_other_documents(make_records(own.documents), "the study", next, "the corpus");
     return next;
   } catch (const InputError& error) {
-    throw InputError("{}: ablate: takes documents after those that are measured: {}",
+    throw InputError("{}: ablate: needs documents after the measured ones: {}",
                      experiment.at(ablate.line), error.what());
   }
 }

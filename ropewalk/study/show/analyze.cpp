@@ -125,7 +125,7 @@ void analyze(const AnalyzeOptions& options) {
   }
   progress.finish();
   if (!options.keep_order && order_by_training(checkpoints)) {
-    log::info("in the order of training: {}; --keep-order takes that of the arguments",
+    log::info("in the order of training: {}; --keep-order keeps the order of the arguments",
               labels_text(checkpoints));
   }
   for (const std::string& warning : check_comparable(checkpoints)) log::warning("{}", warning);
@@ -150,8 +150,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   std::string missing;
   const CaptureMoments merged = merge_moments(inputs, missing);
   if (!missing.empty()) {
-    log::warning("the captures hold nothing of {}: {} is a part of the corpus", missing,
-                 out.string());
+    log::warning("no capture has {}: {} is only a part of the corpus", missing, out.string());
   }
   AtomicFolder folder(out);
   write_moments(folder.path() / kMomentsName, merged);

@@ -51,7 +51,7 @@ class ReferenceComparison {
     for (size_t i = 0; i < views_.size(); ++i) grid(views_[i].view->depth, i);
     const std::string models = other_models();
     if (compared_ == 0 && models.empty()) fail();
-    if (compared_ == 0) text_ += fmt::format("no label of the run is in {}\n\n", source_);
+    if (compared_ == 0) text_ += fmt::format("{} has no label of the run\n\n", source_);
     if (!lacking_.empty()) {
       text_ += fmt::format("not compared: {}: {}\n\n", lacking(), why_without_numbers(run_));
     }
@@ -80,7 +80,7 @@ class ReferenceComparison {
     std::vector<std::string> labels;
     for (const CheckpointNumbers* numbers : checkpoints_) labels.push_back(numbers->label);
     const std::string others = reference_.contains(kOtherModels)
-                                   ? fmt::format("; the run has no number of its {}: {}",
+                                   ? fmt::format("; the run has no number for its {}: {}",
                                                  kOtherModels, why_without_numbers(run_))
                                    : "";
     throw InputError("{}: has no label of the run; the run's are {}{}", source_, listed(labels),

@@ -12,17 +12,17 @@ namespace {
 void refuse_other_rotations(const ExportSource& source) {
   const std::optional<DescribedRope>& stated = source.moments.info.config.rope;
   if (!stated || stated->ropes.empty()) {
-    throw InputError("{}: the model has no RoPE, and kvpress rotates queries", source.name);
+    throw InputError("{}: the model has no RoPE, but kvpress rotates queries", source.name);
   }
   for (const RopeSettings& rope : stated->ropes) {
     if (rope.interleaved) {
       throw InputError(
-          "{}: the model's RoPE is interleaved, and kvpress rotates dimension f with f + d/2",
+          "{}: the model's RoPE is interleaved, but kvpress rotates dimension f with f + d/2",
           source.name);
     }
     if (rope.rotary_dim != source.d()) {
       throw InputError(
-          "{}: the model's RoPE is partial ({} of {} dimensions), and kvpress rotates all",
+          "{}: the model's RoPE is partial ({} of {} dimensions), but kvpress rotates all",
           source.name, rope.rotary_dim, source.d());
     }
   }
@@ -32,7 +32,7 @@ KeptFields sums_of_queries(const ExportSource& source) {
   const auto kept = KeptFields::find(source.moments, pre_rope(), StreamKind::query);
   if (!kept) {
     throw InputError(
-        "{}: holds no sums of queries before RoPE, which kvpress needs; capture again without "
+        "{}: has no sums of queries before RoPE, which kvpress needs; capture again without "
         "--no-pre-rope",
         source.name);
   }
@@ -115,8 +115,7 @@ ExportedModel export_to_kvpress(const ExportSource& source) {
                   {"query_variance", by_layer(variance_errors, source.layers())}}}};
   if (const std::set<int64_t>& nope = source.facts.nope_layers; !nope.empty()) {
     made.warnings.push_back(fmt::format(
-        "no RoPE in {} {}, and kvpress rotates the queries there all the same: its scores "
-        "are not what it means to compute",
+        "no RoPE in {} {}, but kvpress rotates the queries there too: its scores will be wrong",
         nope.size() == 1 ? "layer" : "layers", list_layers({nope.begin(), nope.end()})));
   }
   return made;

@@ -73,10 +73,10 @@ ExportedModel export_to_q_filters(const ExportSource& source) {
     if (strengths[row] < kWeakSign) weak.push_back({id.layer, id.head});
   }
   if (!weak.empty()) {
-    made.warnings.push_back(fmt::format(
-        "the signs of {} of {} query heads are weak: their means say little about which way the "
-        "direction points (weak_signs in ropewalk.json lists them)",
-        weak.size(), strengths.size()));
+    made.warnings.push_back(
+        fmt::format("the signs of {} of {} query heads are weak: their means hardly decide in "
+                    "which direction queries point (weak_signs in ropewalk.json lists these heads)",
+                    weak.size(), strengths.size()));
   }
   made.facts = {{"tokens", counts.total_tokens()},
                 {"errors", {{"q_filters", by_layer(errors, layers)}}},

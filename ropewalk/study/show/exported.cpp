@@ -30,7 +30,7 @@ int64_t unmeasured_sliding_layers(const ExportSource& source,
 void require_all_heads(const ExportSource& source, const std::string& program) {
   const std::vector<int64_t>& skipped = source.moments.info.config.skipped_layers;
   if (!skipped.empty()) {
-    throw InputError("{}: layers {} have no self-attention; {} has no place for such a model",
+    throw InputError("{}: layers {} have no self-attention; {} cannot describe such a model",
                      source.name, list_layers(skipped), program);
   }
   const std::vector<StreamId>& found = source.moments.queries;
@@ -39,8 +39,8 @@ void require_all_heads(const ExportSource& source, const std::string& program) {
   for (const StreamId& id : found) {
     if (id.layer >= source.layers() || id.head >= source.q_heads()) {
       throw InputError(
-          "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
-          "layers and {} query heads",
+          "{}: tensors 'query.layer' and 'query.head' contain layer {} head {}, but the model has "
+          "{} layers and {} query heads",
           source.name, id.layer, id.head, source.layers(), source.q_heads());
     }
     ++measured[id.layer];
@@ -53,8 +53,8 @@ void require_all_heads(const ExportSource& source, const std::string& program) {
   const int64_t sliding = unmeasured_sliding_layers(source, measured);
   const bool sampled = all - count > sliding * source.q_heads();
   throw InputError(
-      "{}: holds {} of the model's {} query heads, and {} needs all; the first that is missing is "
-      "head {} of layer {}; capture again {}{}{}",
+      "{}: has {} of the model's {} query heads, but {} needs all; the first missing one is head "
+      "{} of layer {}; capture again {}{}{}",
       source.name, count, all, program, next.head, next.layer, sliding > 0 ? "with --sliding" : "",
       sliding > 0 && sampled ? " and " : "", sampled ? "without --heads" : "");
 }

@@ -62,10 +62,10 @@ void warn_of_missing(const RunNumbers& run, const AskedFigures& asked) {
     const size_t view = find_view(key);
     if (has_numbers(run, view) || !said.insert(key).second) continue;
     const bool of_heads_table = all_views()[view].statistic->table == Table::heads;
-    log::warning("{}: has no {} of heads that count, so no figure of it{}", run.source, key,
-                 of_heads_table
-                     ? "; it is a column of heads.csv, which analyze writes beside the table"
-                     : "");
+    log::warning(
+        "{}: has no {} for heads with r_q and r_k, so its figure is not drawn{}", run.source, key,
+        of_heads_table ? "; it is a column of heads.csv, which analyze writes to the table's folder"
+                       : "");
   }
 }
 
@@ -81,11 +81,11 @@ void add_heads(std::vector<Figure>& figures, const StudyTables& tables, const Ru
     const std::string name = head_name(head);
     if (has_head(tables.heads, head)) {
       log::warning(
-          "{}: has no logits by distance of head {}, so no figure of them; they are in curves.csv, "
-          "which analyze writes beside the table",
+          "{}: has no logits by distance for head {}, so its figure is not drawn; they are in "
+          "curves.csv, which analyze writes to the table's folder",
           run.source, name);
     } else {
-      log::warning("{}: has no head {}, so no figure of it", run.source, name);
+      log::warning("{}: has no head {}, so its figure is not drawn", run.source, name);
     }
   }
   if (there.empty()) return;
@@ -124,7 +124,7 @@ void warn_of_older(const std::filesystem::path& folder,
     }
   }
   if (older.empty()) return;
-  log::warning("{}: also holds {} of an earlier drawing; remove what is not wanted",
+  log::warning("{}: also holds {} that were drawn earlier; remove the ones you do not want",
                folder.string(), fmt::join(older, ", "));
 }
 
@@ -136,7 +136,8 @@ std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions
   FigureOptions wanted = options;
   if (experiment) apply_experiment(*experiment, run, wanted);
   for (const std::string& name : missing_figures(run)) {
-    log::info("{}: no {} of heads that count, so no figure of it", run.source, name);
+    log::info("{}: has no {} for heads with r_q and r_k, so its figure is not drawn", run.source,
+              name);
   }
   warn_of_missing(run, wanted.asked);
   std::vector<Figure> figures = make_figures(run, wanted);

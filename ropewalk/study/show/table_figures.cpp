@@ -30,7 +30,7 @@ Json read_manifest(const fs::path& path, const fs::path& table) {
   Json json = read_json_file(path);
   check_manifest(json, path.string());
   if (is_of(json, table)) return json;
-  log::warning("{}: is of another {}, by the hash that it states, so nothing is taken from it",
+  log::warning("{}: belongs to another {}, by the hash that it states; it is ignored",
                path.string(), table.filename().string());
   return {};
 }

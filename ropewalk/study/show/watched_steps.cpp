@@ -50,14 +50,14 @@ std::optional<CheckpointTable> analysis_of(const fs::path& folder, int64_t compo
     return read_analysis(folder);
   } catch (const std::runtime_error& error) {
     if (!moments) {
-      log::warning("{}; going on without this step", error.what());
+      log::warning("{}; continuing without this step", error.what());
       return std::nullopt;
     }
   }
   try {
     return analyzed(read_capture(folder, Blocks::needed, Tokens::all), components);
   } catch (const std::runtime_error& error) {
-    log::warning("{}; going on without this step", error.what());
+    log::warning("{}; continuing without this step", error.what());
     return std::nullopt;
   }
 }

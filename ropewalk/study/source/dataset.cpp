@@ -64,7 +64,7 @@ class SplitSearch {
   [[noreturn]] void fail_choice(const char* thing, const std::string& asked, const Names& names) {
     std::vector<std::string> all(names.begin(), names.end());
     if (asked.empty()) {
-      throw InputError("{}: has several {}s, {}; name one as the corpus's {}", what(), thing,
+      throw InputError("{}: has several {}s, {}; choose one as the corpus's {}", what(), thing,
                        quoted_list(all), thing == std::string("split") ? "split" : "config");
     }
     throw InputError("{}: has no {} '{}'; it has {}", what(), thing, asked, quoted_list(all));

@@ -49,7 +49,7 @@ class CardReader {
 
  private:
   void require(bool holds, const char* what) const {
-    if (--values_left_ < 0) throw InputError("{}: its header has no end", source_);
+    if (--values_left_ < 0) throw InputError("{}: the end of its header is missing", source_);
     if (!holds) throw InputError("{}: its header's {}", source_, what);
   }
 
@@ -64,8 +64,9 @@ class CardReader {
     std::string within;
     for (const std::filesystem::path& part : std::filesystem::path(named)) {
       if (part == ".." || part == "/") {
-        throw InputError("{}: its header names '{}', which leads out of the repository; refused",
-                         source_, printable_excerpt(named, 80));
+        throw InputError(
+            "{}: its header contains the path '{}', which is outside the repository; refused",
+            source_, printable_excerpt(named, 80));
       }
       if (part.empty() || part == ".") continue;
       within += (within.empty() ? "" : "/") + part.string();
@@ -126,8 +127,7 @@ std::vector<DatasetConfig> read_dataset_card(const std::string& card, const std:
     return c == '\x7f' || (c >= 0 && c < ' ' && c != '\t' && c != '\n');
   });
   if (!plain || header.size() > kLongest || invalid_utf8_offset(header)) {
-    throw InputError("{}: its header is not YAML: it is too long, or holds what is no text",
-                     source);
+    throw InputError("{}: its header is not YAML: it is too long, or is not text", source);
   }
   try {
     const YAML::Node top = YAML::Load(header);

@@ -20,7 +20,7 @@ void find_model(ModelOptions& options, const std::string& revision) {
   const std::string name = options.model.string();
   if (path_exists(options.model) || !is_hub_id(name)) {
     if (revision.empty()) return;
-    throw UsageError("--revision {}: is for Hub models; {} is a folder", revision, name);
+    throw UsageError("--revision {}: is for Hub models, but {} is a folder", revision, name);
   }
   try {
     options.hub = find_checkpoint(shared_hub(), name, revision.empty() ? kMain : revision);

@@ -126,7 +126,7 @@ TEST(RunNumbers, SaysWhyThereIsNothingToShow) {
     return "";
   };
   EXPECT_EQ(message("a,0,0,1,0.5,0.5\n"),
-            "qk.csv: has no row of PC0 (pc 0), of which all numbers are taken");
+            "qk.csv: has no row of PC0 (pc 0), from which all numbers are taken");
   EXPECT_EQ(message("a,0,0,0,,0.5\na,0,1,0,0.5,\n"),
             "qk.csv: none of its 2 rows of PC0 has both r_q and r_k");
   EXPECT_EQ(message("a,0,0,0,,\nb,0,0,0,0.5,0.5\n"), "");

@@ -106,7 +106,7 @@ def test_killed_and_resumed_and_extended(tmp_path):
     study.write(plasticity=True, corpus={"path": "corpus.jsonl", "documents": len(study.rows)})
     good(study.run(few))
     study.write(plasticity=True, corpus={"path": "corpus.jsonl"})
-    assert "documents are there already" in good(study.run(few)).stderr
+    assert "documents exist already" in good(study.run(few)).stderr
     same_sample(few / "checkpoints" / "A", fresh / "checkpoints" / "A")
 
 
@@ -118,7 +118,7 @@ def test_a_capture_without_it_gets_it_and_one_with_it_is_kept(tmp_path):
     assert heads[COLUMNS].isna().all().all()
     assert not (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=True)
-    assert "A: plasticity measured beside what is there" in good(study.run(out)).stderr
+    assert "A: plasticity measured in addition to what exists" in good(study.run(out)).stderr
     assert (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=False)
     assert "measured again" not in good(study.run(out)).stderr
@@ -180,7 +180,7 @@ def test_too_little_of_it_is_empty(whole, tmp_path, sizes, context, blocks, colu
     [
         ("plasticity.key.position", lambda x: x * 0 + 7000, "'plasticity.key.position' holds 7000, expected whole numbers from 0 to 112"),
         ("plasticity.key.position", lambda x: x * 0 + 0.5, "holds 0.5, expected whole numbers"),
-        ("plasticity.key.block", lambda x: x * 0 + 9, "'plasticity.key.block' holds 9, expected whole numbers from 0 to 8"),
+        ("plasticity.key.block", lambda x: x * 0 + 9, "'plasticity.key.block' contains 9, expected whole numbers from 0 to 8"),
         ("plasticity.query.sample", lambda x: x[:, :-1], "tensor 'plasticity.query.sample' is F16 [16, 10239], expected F16 [16, 10240]"),
         ("plasticity.query.sample", lambda x: x.astype(np.int16), "tensor 'plasticity.query.sample' is I16"),
         ("plasticity.key.sample", lambda x: x * np.float16("nan"), "'plasticity.key.sample' holds values that are not finite"),

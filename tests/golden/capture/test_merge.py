@@ -111,7 +111,7 @@ def test_a_missing_part_is_named(study):
         assert done.code == 0, done.stderr
         return done.stderr
 
-    assert re.fullmatch(r"warning: .* nothing of shard 1/3: .*two_thirds is a part of the corpus\n", said("two_thirds", thirds[0], thirds[2]))
+    assert re.fullmatch(r"warning: .* no capture has shard 1/3: .*two_thirds is only a part of the corpus\n", said("two_thirds", thirds[0], thirds[2]))
     assert "nothing of shards 0/3, 2/3:" in said("one_third", thirds[1])
     assert said("later", study.root / "two_thirds", thirds[1]) == ""
     assert "nothing of documents 1, 4, 7, 10, 13 and 8 more:" in said("again", study.root / "two_thirds")
@@ -151,7 +151,7 @@ def test_refusals(study, tmp_path):
 def test_tables_of_a_shard_say_what_it_lacks(study, tmp_path):
     """Its documents fill every other block; joined, they fill all of them."""
     alone = engine.run("analyze", study.even, "--out", tmp_path / "even")
-    said = re.search(r"is shard 0/2: its documents fill (\d+) of (\d+) blocks, so that errors have (\d+) degrees of freedom, not (\d+); merge", alone.stderr)
+    said = re.search(r"is shard 0/2: its documents fill only (\d+) of (\d+) blocks, so that standard errors have (\d+) degrees of freedom instead of (\d+); merge", alone.stderr)
     assert alone.code == 0 and said, alone.stderr
     filled, blocks, few, all_of_them = map(int, said.groups())
     assert (filled, few, all_of_them) == (blocks // 2, blocks // 2 - 1, blocks - 1)

@@ -100,7 +100,7 @@ def test_a_job_that_dies_can_be_resumed(study, tmp_path, death):
     count = 3 if death == "rank 1 killed" else 2
     result = mpirun(count, *words, out)
     assert result.code == 0, result.stderr
-    assert ("going on after" in result.stderr) == (count == 3)
+    assert ("resuming after" in result.stderr) == (count == 3)
     assert hidden_files(out) == []
     assert engine.run(*words, study.root / "straight", "--quiet").code == 0
     expect_equal_runs(study.root / "straight", out)

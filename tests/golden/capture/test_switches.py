@@ -83,10 +83,10 @@ def test_what_is_named_and_missing_is_measured_beside(results, copied, key):
     out = study.root / "out"
     study.write(**{**dict.fromkeys(SWITCHES, False), key: True})
     before = inodes(out)
-    assert good(study.run(out, "--dry-run")).stdout.count(f"measure {key} beside what is there") == 2
+    assert good(study.run(out, "--dry-run")).stdout.count(f"measure {key} in addition to what exists") == 2
     assert inodes(out) == before
     said = good(study.run(out)).stderr
-    assert f"A: {key} measured beside what is there" in said and "measured again" not in said
+    assert f"A: {key} measured in addition to what exists" in said and "measured again" not in said
     same_results(out, results.root / key)
     weights = {name: json.loads(described(results.root / name).read_text()) for name in ("none", key)}
     now = json.loads(described(out).read_text())
@@ -102,7 +102,7 @@ def test_several_are_measured_in_one_pass(results, copied):
     study = copied("none")
     study.write(**dict.fromkeys(SWITCHES, True))
     said = good(study.run(study.root / "out")).stderr
-    assert f"A: {', '.join(sorted(SWITCHES))} measured beside what is there" in said and said.count("A: running in") == 1
+    assert f"A: {', '.join(sorted(SWITCHES))} measured in addition to what exists" in said and said.count("A: running in") == 1
     same_results(study.root / "out", results.root / "every")
 
 
@@ -142,7 +142,7 @@ def test_other_numerics_of_what_is_named_measure_that_alone(results, copied, key
     before = inodes(out)
     study.write(**dict.fromkeys(SWITCHES, True))
     said = good(study.run(out)).stderr
-    assert f"A: {key} measured beside what is there" in said and "init: running" not in said and "measured again" not in said
+    assert f"A: {key} measured in addition to what exists" in said and "init: running" not in said and "measured again" not in said
     assert inodes(out)["init"] == before["init"] and inodes(out)["A"] != before["A"]
     same_results(out, results.root / "every")
 
@@ -166,7 +166,7 @@ def test_what_has_no_switch_is_always_asked_for(results, copied):
     age(out, "lags")
     study.write()
     said = good(study.run(out)).stderr
-    assert "A: lags measured beside what is there" in said and "measured again" not in said
+    assert "A: lags measured in addition to what exists" in said and "measured again" not in said
     same_results(out, results.root / "default")
 
 
@@ -189,9 +189,9 @@ def test_documents_are_added_to_what_was_completed(results, copied):
     study.write(corpus={**CORPUS, "documents": 9}, **dict.fromkeys(SWITCHES, False))
     good(study.run(out))
     study.write(**dict.fromkeys(SWITCHES, True))
-    assert good(study.run(out, "--dry-run")).stdout.count("beside what is there, and add documents, 9 of 12 documents done") == 2
+    assert good(study.run(out, "--dry-run")).stdout.count("in addition to what exists, and add documents, 9 of 12 documents done") == 2
     said = good(study.run(out)).stderr
-    assert "measured beside what is there" in said and "9 of 12 documents are there already" in said
+    assert "measured in addition to what exists" in said and "9 of 12 documents exist already" in said
     one, other = (safe_open(folder / "checkpoints/A/moments.safetensors", "numpy") for folder in (out, results.root / "every"))
     assert set(one.keys()) == set(other.keys())
     for name in one.keys():
@@ -207,7 +207,7 @@ def test_vectors_stay_where_something_is_added(copied):
     good(study.run(out))
     before = json.loads(described(out).read_text())["vector_files"]
     study.write(vectors="uniform", plasticity=True)
-    assert "A: plasticity measured beside what is there" in good(study.run(out)).stderr
+    assert "A: plasticity measured in addition to what exists" in good(study.run(out)).stderr
     assert json.loads(described(out).read_text())["vector_files"] == before
     assert len(list((out / "checkpoints/A/vectors").iterdir())) == len(list((out / "checkpoints/init/vectors").iterdir())) > 0
 

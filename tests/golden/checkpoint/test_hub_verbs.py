@@ -132,7 +132,7 @@ def test_evict_keeps_what_others_downloaded(hub, client, published, tmp_path):
         {"label": "one", "revision": "step1"}, {"label": "two", "revision": "step2"}]}])  # fmt: skip
     result = client.run("run", two, "--out", tmp_path / "two", "--format", "json", "--evict")
     assert result.code == 0, result.stderr
-    assert result.stderr.count("stay in the cache, as this program did not download them") == 2
+    assert result.stderr.count("stay in the cache, because this program did not download them") == 2
     assert "removed from the cache" not in result.stderr and not hub.asked("bytes")
     assert before.items() <= there().items(), "nothing is removed"
     result = client.run("run", published(MODEL), "--out", tmp_path / "three", "--format", "json", "--evict")
@@ -172,12 +172,12 @@ def test_single_verbs(hub, client, published, tmp_path):
     info, *others = ({**json.loads((tmp_path / f"capture{i}" / "capture.json").read_text()), "seconds": 0} for i in range(3))
     assert info["label"] == "step2" and info["model"] == MODEL and info["documents"] == 10
     assert all(info == other for other in others)
-    for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "no such file"), ("hf://spaces/a/b/c", "is no place in a dataset"),
+    for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "no such file"), ("hf://spaces/a/b/c", "is not a path in a dataset"),
                          ("hf://datasets/org/none/x.jsonl", "no such repository")):  # fmt: skip
         bad = client.run("capture", MODEL, "--revision", "step2", "--corpus", corpus, "--out", tmp_path / "bad")
         assert bad.code == 3 and said in bad.stderr, bad.stderr
     run = client.run("run", published(MODEL, corpus={"path": "hf://datasets/org/texts/absent.jsonl"}), "--out", tmp_path / "bad")
-    assert run.code == 3 and "run.yaml:1: corpus: hf://datasets/org/texts/absent.jsonl: the dataset has no such" in run.stderr
+    assert run.code == 3 and "run.yaml:1: corpus: hf://datasets/org/texts/absent.jsonl: the dataset does not have this" in run.stderr
     absent = client.run("inspect", "org/absent")
     assert absent.code == 3 and absent.stderr.startswith("error: org/absent is not a folder, and org/absent@main: the Hub has no")
     folder = client.run("inspect", tmp_path / "local" / "step1", "--revision", "step1")
@@ -191,7 +191,7 @@ def test_tokenizer_of_another_repository(hub, client, published, tmp_path):
     result = client.run("run", published(MODEL, tokenizer="org/tokenizer"), "--out", tmp_path / "out", "--format", "json")
     assert result.code == 0, result.stderr
     bad = client.run("run", published(MODEL, tokenizer="org/absent"), "--out", tmp_path / "bad", "--format", "json")
-    assert bad.code == 3 and "run.yaml:" in bad.stderr and "tokenizer 'org/absent' is not there" in bad.stderr
+    assert bad.code == 3 and "run.yaml:" in bad.stderr and "tokenizer 'org/absent' was not found" in bad.stderr
     hub.repository("org/older").commit("main", {"vocab.json": b"{}", "merges.txt": b""})
     bad = client.run("run", published(MODEL, tokenizer="org/older"), "--out", tmp_path / "bad", "--format", "json")
     assert bad.code == 3 and "the transformers library cannot read it: " in bad.stderr, bad.stderr
@@ -255,4 +255,4 @@ def test_subfolders(hub, client, published, tmp_path):
     assert missing.code == 3 and "org/folders@main/hf_ckpt/4.5B: holds no config.json" in missing.stderr
     labels["step4"] = "../x"
     bad = client.run("run", published("org/folders", phases=phases()), "--out", tmp_path / "c")
-    assert bad.code == 3 and "'../x' is no folder inside a repository" in bad.stderr
+    assert bad.code == 3 and "'../x' is not a folder inside a repository" in bad.stderr

@@ -127,7 +127,7 @@ def test_weights_belong_together(bench, tmp_path):
 
 def test_bad_input(bench, tmp_path):
     folder = bench.folder("llama_gqa")
-    assert "a context of 1 has no token that predicts another" in bench.refused(folder, "--context", 1, code=2)
+    assert "found a context of 1, in which no token predicts another" in bench.refused(folder, "--context", 1, code=2)
     short = tiny_models.write_corpus(tmp_path / "short.jsonl", {1: [5, 6, 7]})
     assert "no document has 128 tokens" in bench.refused(folder, "--context", 128, corpus=short, code=3)
     assert "no document has a second token" in bench.refused(

@@ -84,7 +84,7 @@ def test_a_budget_below_what_an_analysis_takes_is_said_first(long_analysis, tmp_
     assert said.code == 0, said.stderr
     line = said.stderr.splitlines()[0]
     found = re.fullmatch(r"warning: memory: a budget of 100.0 MiB is too small for the analysis of 'A', whose moments \(([\d.]+) MiB\) and work on one core "
-                         r"\(([\d.]+) MiB\) need ([\d.]+) MiB: this run takes as much; fewer blocks or heads take less", line)  # fmt: skip
+                         r"\(([\d.]+) MiB\) need ([\d.]+) MiB: this run will use that much; fewer blocks or heads need less", line)  # fmt: skip
     assert found and abs(float(found[1]) + float(found[2]) - float(found[3])) < 0.2, line
     dry = engine.run(*long_analysis("100MiB", tmp_path / "dry"), "--dry-run")
     assert f"within {found[3]} MiB of memory" in dry.stdout

@@ -47,7 +47,7 @@ def test_learned_positions_end_where_they_end(bench, tmp_path):
     """capture and run alike; other families are measured beyond what their config states, with a warning."""
     folder = bench.folder("gpt2")
     most = json.loads((folder / "config.json").read_text())["n_positions"]
-    says = f"context {most + 1} is beyond its {most} learned positions; take at most {most}\n"
+    says = f"context {most + 1} exceeds its {most} learned positions; use at most {most}\n"
     refused = engine.run("capture", folder, "--corpus", bench.corpus, "--context", most + 1, "--out", tmp_path / "out")
     assert refused.code == 3 and refused.stderr == f"error: {folder}: {says}"
     (tmp_path / "e.yaml").write_text(

@@ -112,7 +112,7 @@ def test_in_figures_and_on_the_page(study, tmp_path):
     }.items():
         (out / "loss.csv").write_text(text)
         done = engine.run("figures", out, "--out", tmp_path / "broken", "--format", "json")
-        assert done.code == 0 and why in done.stderr and "going on without it" in done.stderr, done.stderr
+        assert done.code == 0 and why in done.stderr and "continuing without it" in done.stderr, done.stderr
     assert not (tmp_path / "broken" / "loss.vl.json").exists()
 
 
@@ -120,7 +120,7 @@ def test_measured_only_where_it_is_missing(study, tmp_path):
     out = tmp_path / "out"
     study.run(out)
     said = study.run(out, loss=True)
-    assert "loss measured beside what is there" in said and "measured again" not in said
+    assert "loss measured in addition to what exists" in said and "measured again" not in said
     before = (out / "loss.csv").read_bytes()
     assert "measured again" not in study.run(out), "what keeps more than is wanted will do"
     assert not (out / "loss.csv").exists()
@@ -130,7 +130,7 @@ def test_measured_only_where_it_is_missing(study, tmp_path):
 
 def test_more_documents_are_added(study, tmp_path):
     study.run(tmp_path / "out", loss=True, documents=8)
-    assert "8 of 12 documents are there already" in study.run(tmp_path / "out", loss=True)
+    assert "8 of 12 documents exist already" in study.run(tmp_path / "out", loss=True)
     study.run(tmp_path / "straight", loss=True)
     assert (tmp_path / "out" / "loss.csv").read_bytes() == (tmp_path / "straight" / "loss.csv").read_bytes()
 

@@ -27,7 +27,7 @@ def ended(process, number, began, usual=0):
         assert err == ""
         return took
     assert process.returncode == 128 + number, (process.returncode, err)
-    stopped = r"stopped after \d+ of \d+ documents of '.*'; run the same command again to go on"
+    stopped = r"stopped after \d+ of \d+ documents of '.*'; run the same command again to resume"
     assert re.fullmatch(rf"error: (interrupted by signal {number.value}|{stopped})\n", err), err
     return took
 

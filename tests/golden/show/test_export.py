@@ -215,7 +215,7 @@ def rewrite(capture, out, change):
 def test_moments_that_changed_are_refused(llama, tmp_path):
     changed = rewrite(llama.out, tmp_path / "changed", lambda tensors: {**tensors, "query.mean": tensors["query.mean"] * 2})
     shutil.copy(llama.out / "capture.json", changed)
-    message = "moments.safetensors: is not as it was written, by the hash in capture.json; measure it again, or name the file itself"
+    message = "moments.safetensors: has changed since it was written, by the hash in capture.json; measure it again, or name the file itself"
     refused(llama, INPUT, message, to="kvpress", capture=changed)
     for command in (["analyze", changed, "--out", tmp_path / "tables"], ["merge", changed, "--out", tmp_path / "merged"]):
         result = engine.run(*command, "--quiet")

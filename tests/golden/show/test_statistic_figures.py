@@ -209,7 +209,7 @@ def test_unknown_statistics_are_refused(tmp_path):
         wrong = draw(path, tmp_path / "out", "--portrait", pair)
         assert wrong.code == 2 and "expected two statistics" in wrong.stderr
     none = draw(path, tmp_path / "out", "--statistic", " ,")
-    assert none.code == 2 and none.stderr == "error: --statistic: names none; expected one such as r2cv_q\n"
+    assert none.code == 2 and none.stderr == "error: --statistic: the list is empty; expected a statistic such as r2cv_q\n"
     assert not (tmp_path / "out").exists()
     # Spaces after commas and a comma at the end are nobody's names.
     assert draw(path, tmp_path / "spaces", "--format", "json", "--statistic", "r_q, abs_r_k,", "--portrait", "r_q , r_k,",
@@ -240,12 +240,12 @@ def test_logits_by_distance_of_heads(tmp_path):
     for panel in range(2):
         assert len(svg.marks(f"curves_{panel}")) == len(svg.marks(f"errors_{panel}")) == 4  # two checkpoints, predicted and actual
     without = draw(table, tmp_path / "none", "--format", "json", "--distance", "L2H2")
-    assert without.code == 0 and "no logits by distance of head L2H2" in without.stderr
+    assert without.code == 0 and "no logits by distance for head L2H2" in without.stderr
     assert not (tmp_path / "none" / "distance_heads.vl.json").exists() and (tmp_path / "none" / "distance.vl.json").exists()
     for heads, said in [
         ("L0H1,L77H0", "qk.csv has no head L77H0; its layers go up to 11, its query heads to 7"),
-        ("L0", "'L0' names no head; expected one such as L3H2"),
-        (",", "names none"),
+        ("L0", "'L0' is not a head; expected for example L3H2"),
+        (",", "the list is empty"),
     ]:
         refused = draw(table, tmp_path / "refused", "--format", "json", "--distance", heads)
         assert refused.code == 2 and "error: --distance: " in refused.stderr and said in refused.stderr and refused.stderr.count("\n") == 1
@@ -256,4 +256,4 @@ def test_a_heads_table_of_column_names_alone_is_said_to_be_one(tmp_path):
     table = synthetic.write(synthetic.demo_like(), tmp_path)
     (tmp_path / "heads.csv").write_text("checkpoint,layer,q_head,r2cv_q\n")
     result = draw(table, tmp_path / "out", "--format", "json")
-    assert result.code == 0 and "heads.csv: has column names and no rows; expected one per checkpoint and head; going on without it" in result.stderr
+    assert result.code == 0 and "heads.csv: has column names but no rows; expected one row per checkpoint and head; continuing without it" in result.stderr

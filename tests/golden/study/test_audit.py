@@ -34,7 +34,7 @@ def publish(hub, run):
 
 def findings(result):
     *lines, last = result.stdout.splitlines()
-    found = {0: "nothing odd", 1: "1 finding"}.get(len(lines), f"{len(lines)} findings")
+    found = {0: "no problems found", 1: "1 finding"}.get(len(lines), f"{len(lines)} findings")
     assert re.fullmatch(rf"Thirty: (1 checkpoint|(?!1 )\d+ checkpoints), {found}", last), result
     assert result.code == (3 if lines else 0), result.stderr
     assert result.stderr.endswith(f"run.yaml: {found}, listed on standard output\n" if lines else ""), result.stderr
@@ -46,7 +46,7 @@ def test_a_good_run(hub, client, run, tmp_path):
     hub.page = 3
     result = client.run("audit", write_experiment(tmp_path, MODEL, "step-*"))
     assert findings(result) == []
-    assert "30 checkpoints, nothing odd" in result.stdout
+    assert "30 checkpoints, no problems found" in result.stdout
 
 
 def test_planted_faults(hub, client, run, tmp_path):
@@ -119,7 +119,7 @@ def test_revisions_that_are_not_there(hub, client, run, tmp_path):
     assert kind == "missing" and re.fullmatch(r"'B': org/model has no revision 'step-10001'; did you mean 'step-10000?'\?", text)
     assert "3 checkpoints" in result.stdout
     none = client.run("audit", write_experiment(tmp_path, MODEL, "stage-*"))
-    assert none.code == 3 and 'revisions "stage-*" match none of the 30 of org/model' in none.stderr
+    assert none.code == 3 and 'revisions "stage-*" matches none of the 30 of org/model' in none.stderr
     absent = client.run("audit", write_experiment(tmp_path, "org/absent", "step-*"))
     assert absent.code == 3 and "run.yaml:1: org/absent: the Hub has no such repository" in absent.stderr
 

@@ -152,7 +152,7 @@ COMMANDS = {
     "no heads": (["--heads", "0"], "heads"),
     "no documents": (["--documents", "0"], "documents"),
     "shard beyond the number of shards": (["--shard", "3/2"], "shard"),
-    "an option that there was": (["--target-se", "0.01"], "--target-se is no option any more; analyze says how many --documents"),
+    "an option that there was": (["--target-se", "0.01"], "the option --target-se was removed; analyze says how many --documents"),
     **{f"{option} {value}": ([option, value], rf"{option}: found '{value}'; expected a (whole )?number")
        for option in ("--rate", "--heads", "--documents", "--min-tokens", "--bucket-size")
        for value in ("nan", "inf", "-1", "0", "1e999", "one", "")},

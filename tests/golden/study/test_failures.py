@@ -93,7 +93,7 @@ def test_an_interrupt_says_how_far_it_came(tmp_path):
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     last = stderr.strip().splitlines()[-1]
-    assert "documents of 'A'; run the same command again to go on" in last
+    assert "documents of 'A'; run the same command again to resume" in last
     done = int(last.split("stopped after ")[1].split()[0])
     assert done > 0
     dry = good(study.run(out, "--dry-run"))
@@ -102,7 +102,7 @@ def test_an_interrupt_says_how_far_it_came(tmp_path):
     study.write(corpus={"path": "corpus.jsonl"}, phases=[{"name": "P", "context": LENGTH, "checkpoints": [
         {"label": "init", "random": 0}, {"label": "renamed", "path": "A"}]}])  # fmt: skip
     again = good(study.run(out))
-    assert f"renamed: going on after {done} documents" in again.stderr
+    assert f"renamed: resuming after {done} documents" in again.stderr
     good(study.run(tmp_path / "fresh"))
     assert tables(out) == tables(tmp_path / "fresh")
     assert not list((out / "checkpoints").glob(".*"))

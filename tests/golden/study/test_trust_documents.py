@@ -49,7 +49,7 @@ def test_ids_count_where_vectors_are_written(study, tmp_path):
 def test_more_documents_read_only_the_new_ones(study, tmp_path):
     study.write(corpus={"path": "corpus.jsonl", "documents": 16})
     result = good(study.run(study.root / "out"))
-    assert "A: 12 of 16 documents are there already" in result.stderr
+    assert "A: 12 of 16 documents exist already" in result.stderr
     good(study.run(tmp_path / "fresh"))
     ours, theirs = (np.genfromtxt(out / "qk.csv", delimiter=",", names=True, dtype=None, encoding=None)
                     for out in (study.root / "out", tmp_path / "fresh"))  # fmt: skip
@@ -82,10 +82,10 @@ def test_the_tokenizer_of_another_checkpoint_is_named(tmp_path):
     study = Study(tmp_path / "study", ("A", "B"))
     for model in ("A", "B"):
         write_tokenizer(study.root / model)
-    assert "the tokenizer is" not in good(study.run(tmp_path / "whole")).stderr
+    assert "using the tokenizer" not in good(study.run(tmp_path / "whole")).stderr
     (study.root / "A").rename(tmp_path / "unmounted")
     result = study.run(tmp_path / "out", "--keep-going")
-    assert result.code == 3 and "the tokenizer is that of 'B', as 'A' could not be opened" in result.stderr
+    assert result.code == 3 and "using the tokenizer of 'B', because 'A' could not be opened" in result.stderr
 
 
 def test_a_tokenizer_counts_where_tokens_change(tmp_path):
@@ -148,7 +148,7 @@ def test_what_nothing_refers_to_is_listed_and_pruned(tmp_path):
     good(study.run(out))
     labels(study, ("A", "A"))
     result = good(study.run(out))
-    assert "checkpoints/B: nothing refers to it any more; --prune removes it" in result.stderr
+    assert "checkpoints/B: is no longer used; --prune removes it" in result.stderr
     assert (out / "checkpoints" / "B").exists()
     (out / "checkpoints" / "mine").mkdir()
     (out / "checkpoints" / "mine" / "notes.txt").write_text("mine")

@@ -102,7 +102,7 @@ def test_tables_of_others_are_left_out(tmp_path):
     """A bands.csv that does not belong to its qk.csv is warned about, and figures are drawn without it."""
     out = analyze(captured(tmp_path), tmp_path / "out")
     for name, text, says in [
-        ("bands.csv", "checkpoint,layer,q_head,pair\n", "lacks a column 'theta'"),
+        ("bands.csv", "checkpoint,layer,q_head,pair\n", "column 'theta' is missing"),
         ("bands.csv", "checkpoint,layer,q_head,pair,theta,energy_q\nother,0,0,0,1,1\n", "it belongs to another table"),
         ("bands.csv", "checkpoint,layer,q_head,pair,theta,energy_q\nrun,0,0,1,1,1\n", "column pair: found '1'; expected pairs that follow each other"),
         ("curves.csv", "checkpoint,layer,q_head,curve,x,value\nrun,0,0,dist_pred,1,1\nrun,0,0,dist_pred,1,1\n", "column x: found '1'; expected more"),
@@ -111,7 +111,7 @@ def test_tables_of_others_are_left_out(tmp_path):
         kept = (out / name).read_text()
         (out / name).write_text(text)
         done = engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json")
-        assert done.code == 0 and says in done.stderr and "going on without it" in done.stderr, done.stderr
+        assert done.code == 0 and says in done.stderr and "continuing without it" in done.stderr, done.stderr
         (out / name).write_text(kept)
 
 

@@ -132,7 +132,7 @@ def test_figures_of_heads_are_of_these_numbers(study):
     heads = pandas.read_csv(study / "moments" / "heads.csv")
     summary = json.loads((study / "moments" / "summary.json").read_text())
     done = engine.run("figures", study / "moments" / "qk.csv", "--out", study / "figures", "--format", "svg")
-    assert done.code == 0 and "going on without" not in done.stderr, done.stderr
+    assert done.code == 0 and "continuing without" not in done.stderr, done.stderr
     data = {name: json.loads((study / "figures" / f"{name}.vl.json").read_text())["datasets"] for name in ("how_positional", "pc0_composition", "drift_bias")}
     lines = {row["series"]: row for row in data["how_positional"]["means"]}
     for series, key in [("R² of queries", "r2cv_q"), ("R² of keys", "r2cv_k"), ("position in logits", "logit_pos_share")]:

@@ -89,12 +89,12 @@ def test_tables_are_a_folder(captures, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files = {"qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json"}
     for given, folder, line in [([], "tables", ""), (["--out", "deep/mine"], "deep/mine", ""),
-                                (["--out", "old.csv"], "old", "warning: --out old.csv: tables go to a folder, and this one is old\n")]:  # fmt: skip
+                                (["--out", "old.csv"], "old", "warning: --out old.csv: expected a folder for tables, but this one is old\n")]:  # fmt: skip
         for _ in range(2):  # the second time, the folder holds the tables of the first
             done = engine.run("analyze", captures / LABELS[0], *given)
             assert done.code == 0 and done.stderr.startswith(line) and ("warning: --out" in done.stderr) == bool(line), done.stderr
             assert f"{folder}: qk.csv, heads.csv, bands.csv, curves.csv, changes.csv and summary.json of 1 checkpoint\n" in done.stderr
-            assert re.search(r"of 'step-40' with 10 documents; for ± 0.005 it needs about \d+\.\n$", done.stderr), done.stderr
+            assert re.search(r"for 'step-40' with 10 documents; ± 0.005 needs about \d+\.\n$", done.stderr), done.stderr
             assert {path.name for path in (tmp_path / folder).iterdir()} == files
     drawn = engine.run("figures", "tables", "--out", "tables/figures", "--format", "json")
     assert drawn.code == 0 and "warning" not in drawn.stderr and "no standard errors" not in drawn.stderr
@@ -103,7 +103,7 @@ def test_tables_are_a_folder(captures, tmp_path, monkeypatch):
     assert compared.code == 0 and compared.stderr == "", compared.stderr
     shutil.copy("tables/qk.csv", "tables/other.csv")
     alone = engine.run("figures", "tables/other.csv", "--out", "alone", "--format", "json")
-    assert alone.code == 0 and "tables/other.csv: no standard errors" in alone.stderr, "the folder's files belong to its qk.csv"
+    assert alone.code == 0 and "tables/other.csv: has no standard errors" in alone.stderr, "the folder's files belong to its qk.csv"
 
 
 def test_a_folder_with_files_of_others_is_left_alone(captures, tmp_path):
@@ -135,7 +135,7 @@ def test_the_summary_says_dtype_and_device(captures, tmp_path):
 def test_what_cannot_be_compared(captures, tmp_path, config, keys, says):
     other = change(captures / LABELS[0], tmp_path / "b", config, label="b", **keys)
     result = analyze(captures / LABELS[0], other, out=tmp_path / "tables")
-    assert result.code == 3 and says in result.stderr and "cannot stand in one table" in result.stderr
+    assert result.code == 3 and says in result.stderr and "cannot be in one table" in result.stderr
     assert not (tmp_path / "tables" / "qk.csv").exists() and not (tmp_path / "tables" / "summary.json").exists()
 
 
@@ -194,11 +194,11 @@ def test_a_results_folder_is_no_capture(captures, tmp_path):
     (results / "checkpoints").mkdir(parents=True)
     shutil.copytree(captures / LABELS[0], results / "checkpoints" / LABELS[0])
     result = analyze(results, out=tmp_path / "tables")
-    assert result.code == 3 and "is a folder of results, not a capture" in result.stderr
+    assert result.code == 3 and "is a results folder, not a capture" in result.stderr
     assert str(results / "checkpoints") in result.stderr
     (results / "manifest.json").write_text("{}")
     result = analyze(results / "checkpoints", out=tmp_path / "tables")
-    assert result.code == 3 and "the folders in it are, so name these" in result.stderr
+    assert result.code == 3 and "pass the folders inside it" in result.stderr
 
 
 def test_captures_take_another_label(captures, tmp_path):

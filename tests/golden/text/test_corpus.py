@@ -232,6 +232,6 @@ def test_errors_of_vectors_of_a_cut_text(tmp_path, model) -> None:
         np.testing.assert_allclose(plain["vectors"][i], plain["moments"][i], rtol=1e-3, atol=1e-6)
     assert "too small" not in plain["vectors"][2]
     named = errors("named", {"id": "book", **row})
-    assert "pieces of longer texts" in named["vectors"][2] and "--from moments has honest ones" in named["vectors"][2]
+    assert "pieces of longer texts" in named["vectors"][2] and "--from moments for correct ones" in named["vectors"][2]
     np.testing.assert_allclose(named["moments"][0], plain["moments"][0])
     assert named["vectors"][0].mean() < 0.8 * named["moments"][0].mean(), "what the warning is about"

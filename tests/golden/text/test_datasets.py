@@ -207,10 +207,10 @@ def test_a_branch_that_moves(hub, client, study, tmp_path):
 
 @pytest.mark.parametrize(("asked", "said"), [
     ({"split": "dev"}, "org/texts@main: has no split 'dev'; it has 'test', 'train'"),
-    ({}, "org/texts@main: has several splits, 'test', 'train'; name one as the corpus's split"),
+    ({}, "org/texts@main: has several splits, 'test', 'train'; choose one as the corpus's split"),
     ({"split": "test", "revision": "v9"}, "org/texts@v9: the Hub has no such revision"),
     ({"dataset": "org/nothing"}, "the Hub has no such repository, or it is private"),
-    ({"dataset": "texts"}, "'texts' is no dataset of the Hub; write org/name, or path: FILE"),
+    ({"dataset": "texts"}, "'texts' is not a dataset on the Hub; write org/name, or path: FILE"),
     ({"path": "a.jsonl"}, "needs either path: FILE or dataset: org/name"),
     ({"split": "test", "field": "words"}, "has no column 'words'; it has 'id', 'tokens'"),
 ])  # fmt: skip
@@ -240,7 +240,7 @@ def test_cards_that_lead_out_of_the_repository(hub, study, key, path):
     hub.requests.clear()
     done = study(environment={"HF_TOKEN": hub.token})
     assert done.code == 3, done.stderr
-    assert f"org/texts@main/README.md: its header names '{path}', which leads out of the repository; refused" in done.stderr
+    assert f"org/texts@main/README.md: its header contains the path '{path}', which is outside the repository; refused" in done.stderr
     assert all(DATASET in r.path or MODEL in r.path for r in hub.requests), [r.path for r in hub.requests]
     assert not [r.path for r in hub.requests if ".." in r.path or "whoami" in r.path]
 
@@ -248,7 +248,7 @@ def test_cards_that_lead_out_of_the_repository(hub, study, key, path):
 def test_cards_that_are_wrong(hub, study):
     repository = hub.repository(DATASET, "datasets")
     for header, said in [("- config_name: a\n  data_files: 'a*'\n- config_name: b\n  data_files: 'b*'\n",
-                          "has several configurations, 'a', 'b'; name one as the corpus's config"),
+                          "has several configurations, 'a', 'b'; choose one as the corpus's config"),
                          ("- data_files: {a: [[1]]}\n", "its header's data_files: expected patterns"),
                          ("- [x\n", "its header is not YAML")]:  # fmt: skip
         repository.commit("main", {"README.md": card(header), "a.jsonl": lines(A)})
@@ -292,5 +292,5 @@ def test_command_line(hub, client, study, tmp_path):
     _, done = capture(f"hf://datasets/{DATASET}")
     assert done.code == 3 and "has several splits" in done.stderr
     _, done = capture("texts.jsonl", "--split", "test")
-    assert done.code == 2 and "--split and --dataset-config are for --corpus hf://datasets/org/name" in done.stderr
+    assert done.code == 2 and "--split and --dataset-config need --corpus hf://datasets/org/name" in done.stderr
     assert engine.run("capture", "--help").stdout.count("--dataset-config") == 1

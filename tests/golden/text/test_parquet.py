@@ -137,7 +137,7 @@ def test_ids_that_are_none(tmp_path, name) -> None:
     path = tmp_path / "a.parquet"
     write(path, {"text": ["one", "two"], "id": column})
     assert read(path)[1] == {"content": "two", "id": None, "where": f"{path}: row 1"}
-    assert said in (told := error(path, "text", "id")) and "; name another field, or none: then documents have numbers for ids" in told
+    assert said in (told := error(path, "text", "id")) and "; name another field, or none: documents then get numbers as ids" in told
 
 
 EMPTY_ROWS = {

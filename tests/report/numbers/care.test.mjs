@@ -35,7 +35,7 @@ test("flags of heads.csv stand in the table and are found by search", async () =
 
 test("a word that no row can have is said, with the nearest one", async () => {
   const { page, close } = await open(browser, report("many"), "#view=table&search=neer_tie");
-  assert.equal(await page.innerText(".notice:visible"), "No row has neer_tie. near_tie is near.");
+  assert.equal(await page.innerText(".notice:visible"), "No row has neer_tie. Similar: near_tie.");
   await page.fill('[aria-label="Search"]', "qqqqqqqq");
   await settled(page);
   assert.equal(await page.innerText(".notice:visible"), "No row has qqqqqqqq.");
@@ -126,7 +126,7 @@ test("changes across an axis are not comparable; the others are those of changes
   assert.match(await page.innerText(".ramp-legend"), new RegExp(`not comparable:\\s+${lost.length} heads\\s*, PC0 is another axis`));
   // Of a number per token between contexts: none is.
   await go(page, `view=explore&since=${second}&colour=change_alpha_k`);
-  assert.match(await page.innerText(".ramp-legend"), /not comparable:\s+48 heads\s*, a number per token, of another context/);
+  assert.match(await page.innerText(".ramp-legend"), /not comparable:\s+48 heads\s*, a number per token, at another context/);
   await go(page, `view=explore&since=${second}&colour=change_r2cv_k`);
   assert.equal(await page.locator(".heads-grid .cell.incomparable").count(), 0);
   await close();

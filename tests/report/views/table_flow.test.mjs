@@ -146,7 +146,7 @@ test("a search knows heads, comparisons, words and or", async () => {
   }
   await page.fill('[aria-label="Search"]', "r_x > 0.7");
   await settled(page);
-  assert.match(await page.innerText(".notice"), /^No number is called r_x/);
+  assert.match(await page.innerText(".notice"), /^There is no number r_x/);
   await page.fill('[aria-label="Search"]', "r_q >");
   await settled(page);
   assert.match(await page.innerText(".notice"), /A comparison looks like r_q > 0.7/);

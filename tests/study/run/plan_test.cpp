@@ -91,10 +91,9 @@ TEST_F(Plan, AContextBeyondTheModelsIsSaidAndMeasured) {
   EXPECT_TRUE(warnings.empty());
   EXPECT_EQ(complaint(a_, "[8, 65]"), "");
   log::set_sink({});
-  EXPECT_EQ(warnings,
-            std::vector<std::string>{
-                "e.yaml:6: 'A': context 65 is beyond the model's max_position_embeddings 64: later "
-                "tokens stand at positions that it was not made for"});
+  EXPECT_EQ(warnings, std::vector<std::string>{
+                          "e.yaml:6: 'A': context 65 exceeds the model's max_position_embeddings "
+                          "64: later tokens are at positions for which it was not made"});
 }
 
 TEST_F(Plan, HeadsToDrawAreMeasured) {
@@ -103,7 +102,7 @@ TEST_F(Plan, HeadsToDrawAreMeasured) {
             "e.yaml: figures: distance: head L9H0 does not exist; the model has layers 0 to 2 with "
             "heads 0 to 3");
   const std::string sampled = a_ + "heads: {count: 1}\nfigures: {distance: [L0H0, L0H1]}\n";
-  EXPECT_NE(complaint(sampled).find("is not among the heads sampled; leave it out"),
+  EXPECT_NE(complaint(sampled).find("was not chosen to be measured; leave it out"),
             std::string::npos);
 }
 
@@ -133,8 +132,9 @@ TEST_F(Plan, AllAreOneModel) {
   TinyCheckpoint other;
   other.config["num_hidden_layers"] = 2;
   const std::string b = fmt::format("      - {{label: B, path: {}}}\n", tiny(other).string());
-  EXPECT_EQ(complaint(a_ + b),
-            "e.yaml:9: 'B' is another model than 'A': its number of layers is 2, not 3");
+  EXPECT_EQ(
+      complaint(a_ + b),
+      "e.yaml:9: 'B' belongs to another model than 'A': its number of layers is 2, expected 3");
 }
 
 TEST_F(Plan, ModelsMayDifferAndReadTextsOfTheirOwn) {
@@ -177,12 +177,12 @@ TEST_F(Plan, AnAxisOfTimeNeedsIncreasingNumbers) {
   EXPECT_EQ(good.checkpoints[1].time, (TrainingTime{5, std::nullopt}));
   EXPECT_EQ(good.checkpoints[2].time, (TrainingTime{9, 80}));
   EXPECT_EQ(complaint(a_),
-            "e.yaml: axis log-steps: 'A' says no step; give it step: N in the experiment, or take "
-            "the axis labels");
-  EXPECT_EQ(complaint(entry("step-5", "") + entry("stage2-step-5", "")),
-            "e.yaml: axis log-steps: 'stage2-step-5' (step 5) comes after 'step-5' (step 5); give "
-            "them step: N in the experiment, counted from the beginning of training, or take the "
-            "axis labels");
+            "e.yaml: axis log-steps: 'A' does not state its step; give it step: N in the "
+            "experiment, or use the axis labels");
+  EXPECT_EQ(
+      complaint(entry("step-5", "") + entry("stage2-step-5", "")),
+      "e.yaml: axis log-steps: 'stage2-step-5' (step 5) comes after 'step-5' (step 5); give them "
+      "step: N in the experiment, counted from the beginning of training, or use the axis labels");
   EXPECT_EQ(complaint(entry("step-5", ""), "[8, 16]"),
             "e.yaml:6: axis log-steps is for one context at a time; write axis: labels");
 }

@@ -47,7 +47,7 @@ TEST(RunStudy, LeavesACheckpointThatCannotBeAnalysed) {
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(error.what(), fmt::format("'A' cannot be analysed: tensor 'x' holds values that are "
-                                        "not finite; {} is left as it is",
+                                        "not finite; {} is not changed",
                                         (*options.out / "checkpoints" / "A").string()));
   }
   EXPECT_EQ(asked, 1);

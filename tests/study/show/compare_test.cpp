@@ -133,14 +133,14 @@ TEST(Compare, OtherModelsNeedNoLabelInCommonButAColumn) {
   const std::string reference =
       R"({"mean_bias_strength": {"z": 1}, "other_models": {"context": 8, "models":
           {"big": {"mean_abs_r_k_a": 0.7}}}})";
-  EXPECT_NE(compare_heads(reference).find("no label of the run is in reference.json\n\nother"),
+  EXPECT_NE(compare_heads(reference).find("reference.json has no label of the run\n\nother"),
             std::string::npos);
   const std::string missing =
-      "heads.csv is not there or was left out; ropewalk run and ropewalk analyze write it beside "
-      "the table";
+      "heads.csv is missing or was left out; ropewalk run and ropewalk analyze write it to the "
+      "table's folder";
   EXPECT_EQ(failure(reference),
-            "reference.json: has no label of the run; the run's are a, b; the run has no number of "
-            "its other_models: " +
+            "reference.json: has no label of the run; the run's are a, b; the run has no number "
+            "for its other_models: " +
                 missing);
   EXPECT_EQ(failure(R"({"mean_bias_strength": {"a": 1}})"),
             "reference.json: nothing to compare; the run has no mean_bias_strength: " + missing);
@@ -152,9 +152,9 @@ TEST(Compare, OtherModelsNeedNoLabelInCommonButAColumn) {
             std::string::npos)
       << text;
   EXPECT_EQ(text.find("depth to"), std::string::npos) << text;
-  EXPECT_NE(
-      failure(R"({"mean_r2cv_q": {"a": 1}})", compare_heads).find("heads.csv has no such column"),
-      std::string::npos);
+  EXPECT_NE(failure(R"({"mean_r2cv_q": {"a": 1}})", compare_heads)
+                .find("heads.csv does not have this column"),
+            std::string::npos);
 }
 
 TEST(Compare, SetsTheContextsBesideEachOther) {

@@ -247,8 +247,8 @@ TEST(Export, SaysWhatIsMissing) {
   };
   EXPECT_EQ(refused(Captured(all_heads())), "");
   EXPECT_EQ(refused(Captured({{0, 0}, {0, 1}, {0, 3}, {1, 2}})),
-            "file: holds 4 of the model's 8 query heads, and kvpress needs all; the first that is "
-            "missing is head 2 of layer 0; capture again without --heads");
+            "file: holds 4 of the model's 8 query heads, but kvpress needs all; the first missing "
+            "one is head 2 of layer 0; capture again without --heads");
   Captured sliding({{0, 0}, {0, 1}, {0, 2}, {0, 3}});
   sliding.describe("sliding_windows", {{"1", 8}});
   EXPECT_PRED2(ends, refused(sliding), "head 0 of layer 1; capture again with --sliding");
@@ -259,7 +259,7 @@ TEST(Export, SaysWhatIsMissing) {
   EXPECT_PRED2(ends, refused(both), "with --sliding and without --heads");
   Captured other(all_heads());
   other.describe("layers", 1);
-  EXPECT_PRED2(contains, refused(other), "name layer 1 head 0; the model has 1 layers");
+  EXPECT_PRED2(contains, refused(other), "contain layer 1 head 0, but the model has 1 layers");
   other.describe("layers", 3);
   other.describe("skipped_layers", {2});
   EXPECT_PRED2(contains, refused(other), "layers 2 have no self-attention");
