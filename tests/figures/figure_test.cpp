@@ -16,7 +16,7 @@
 namespace ropewalk {
 namespace {
 
-// `count` checkpoints of two heads.
+// `count` checkpoints with two heads.
 RunNumbers run_of(int count, bool variance = true) {
   std::string text = "checkpoint,phase,layer,q_head,rope,pc,explained_variance,r_q,r_k\n";
   for (int i = 0; i < count; ++i) {
@@ -58,7 +58,7 @@ TEST(Figures, PositionSignalHasTheSpecifiedMarks) {
   EXPECT_EQ(spec["datasets"]["means"].size(), 9u);
 }
 
-// All lines of the text below a figure's title, as one.
+// All lines of a figure's subtitle, as one text.
 std::string subtitle(const Json& spec) {
   std::string text;
   for (const Json& line : spec["title"]["subtitle"]) {
@@ -215,7 +215,7 @@ TEST(Figures, AMeanIsOverTheHeadsThatHaveTheNumber) {
   EXPECT_EQ(twice.find("Mean of the mean key"), 0u) << twice;
 }
 
-// Of heads in two groups: seven at 0.98 and one at 0.1.
+// Heads in two groups: seven at 0.98 and one at 0.1.
 RunNumbers two_groups() {
   std::string qk = "checkpoint,layer,q_head,pc,r_q,r_k\n";
   std::string heads = "checkpoint,layer,q_head,r2cv_k,dist_argmax,ap_overall\n";
@@ -249,7 +249,7 @@ TEST(Figures, NoBandPassesALimit) {
   const Json far = over_training(run, {}, view_index("dist_argmax"));
   EXPECT_EQ(layer(far, "bands")["encoding"]["y"]["scale"]["domain"][0], 0);
   EXPECT_EQ(far["datasets"]["means"][0]["band_low"], 0);
-  // What was published keeps ±1 SD, and ends at the limit.
+  // Figures that reproduce published ones keep ±1 SD, cut at the limit.
   const Json published = over_training(run, {}, "position_signal");
   EXPECT_GT(published["datasets"]["means"][0]["sd"].get<double>(), 0.3);
   EXPECT_EQ(published["datasets"]["means"][0]["band_high"], 1);
@@ -303,7 +303,7 @@ TEST(Figures, TaxonomySaysWhyABarIsMissing) {
       << text;
 }
 
-// One checkpoint: these numbers of PC0's r_q and r_k, one head per layer.
+// One checkpoint with these values of r_q and r_k on PC0, one head per layer.
 RunNumbers run_of_layers(const std::vector<std::pair<double, double>>& numbers) {
   std::string text = "checkpoint,layer,q_head,pc,r_q,r_k\n";
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -357,7 +357,7 @@ TEST(Figures, NegativeCellsAreNotTakenForZero) {
   const RunNumbers run = run_of_layers({{0.9, 0.0}, {0.9, -0.02}, {0.9, -0.4}, {0.9, -0.004}});
   const Json spec = by_depth(run, {}, view_index("r_k"));
   const Json color = layer(spec, "cells")["encoding"]["color"];
-  // From the lowest cell, outwards to a quarter, through 0 to 1.
+  // From the lowest cell, rounded outwards to a quarter, through 0 to 1.
   EXPECT_EQ(color["scale"]["domain"].front(), -0.5);
   EXPECT_EQ(color["scale"]["domain"].back(), 1);
   EXPECT_EQ(color["scale"]["domain"].size(), color["scale"]["range"].size());
@@ -381,7 +381,7 @@ TEST(Figures, PortraitsCutNoPoint) {
   const Json spec = portraits(run_of(1), {}, view_index("r_q"), view_index("r_k"));
   const Json& points = spec["concat"][0]["layer"].back();
   EXPECT_FALSE(points["mark"].value("clip", false));
-  // What does not belong on the axes is left out by a filter instead.
+  // Points outside the axes are removed by a filter.
   const Json outside = portraits(run_of_layers({{-0.4, 0.5}, {-0.04, 0.5}, {1.0, 1.0}}), {},
                                  view_index("r_q"), view_index("r_k"));
   EXPECT_EQ(outside["concat"][0]["title"]["subtitle"], "n = 3, 1 outside");

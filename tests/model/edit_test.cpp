@@ -46,7 +46,7 @@ TEST_F(EditTest, WhatChangesNothing) {
     EXPECT_EQ(complaint(edit), "") << edit.name;
     EXPECT_EQ(first_edited_layer(config_, edit, 40), std::nullopt) << edit.name;
   }
-  // One token more has a key that is too far away.
+  // With one more token, a key is too far away.
   EXPECT_EQ(first_edited_layer(config_, {"window", heads, ScoreEdit(Window{35})}, 40),
             std::nullopt);
   EXPECT_EQ(first_edited_layer(config_, {"window", heads, ScoreEdit(Window{35})}, 41), 1);
@@ -62,7 +62,7 @@ TEST_F(EditTest, OnlyHeadsThatChange) {
   distance.logits[{1, 3}] = at::arange(40, at::kDouble);
   const Edit edit{"distance", {{1, {0, 3}}}, ScoreEdit(distance)};
   EXPECT_EQ(edited_heads(config_, edit, 1, 40), std::vector<int64_t>{3});
-  // Beyond what a query sees, distances do not count.
+  // Distances beyond what a query sees do not count.
   distance.logits[{1, 3}] = at::cat({at::ones({20}, at::kDouble), at::arange(20, at::kDouble)});
   const Edit far{"distance", {{1, {0, 3}}}, ScoreEdit(distance)};
   EXPECT_EQ(edited_heads(config_, far, 1, 40), std::vector<int64_t>{3});

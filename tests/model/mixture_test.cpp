@@ -40,7 +40,7 @@ class MixtureTest : public testing::Test {
     return tiny_.tensors.at("model.layers.0." + name).to(at::kDouble);
   }
 
-  // Token by token, in float64.
+  // The reference: token by token, in float64.
   at::Tensor plain(const at::Tensor& hidden) const {
     const at::Tensor norm = stored("post_attention_layernorm.weight");
     at::Tensor out = hidden.to(at::kDouble);
@@ -83,7 +83,7 @@ TEST_F(MixtureTest, AddsTheChosenExperts) {
 }
 
 TEST_F(MixtureTest, AsksOnlyForExpertsWithTokens) {
-  // Experts 1 and 3 always win: their rows point where all tokens do.
+  // Experts 1 and 3 always win, because their rows point to where all tokens are.
   at::Tensor& router = tiny_.tensors["model.layers.0.block_sparse_moe.gate.weight"];
   router = at::zeros({kExperts, 16});
   router[1] = 1;

@@ -1,4 +1,4 @@
-// A real browser on real reports, as a reader has them: opened from disk.
+// Opens real reports in a real browser, from disk like a reader.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";

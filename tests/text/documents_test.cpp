@@ -64,7 +64,7 @@ std::string message(std::vector<CorpusEntry> entries, const DocumentOptions& opt
   return "no error";
 }
 
-// What is said about a corpus of these entries.
+// The warnings about a corpus of these entries.
 std::string warnings(std::vector<CorpusEntry> entries, const DocumentOptions& options) {
   std::string said;
   log::set_sink([&](log::Level level, std::string_view line) {
@@ -331,7 +331,7 @@ TEST(Chunks, TheShortRestIsSkippedAndCounted) {
   EXPECT_EQ(firsts(set), (Tokens{0, 4, 30}));
   EXPECT_EQ(set.skipped_short, 2);
   EXPECT_EQ(set.longest_skipped, 3);
-  EXPECT_EQ(set.texts, 2);  // one gave nothing
+  EXPECT_EQ(set.texts, 2);  // one text gave no piece
 }
 
 TEST(Chunks, OneTextGivesEveryBlockARunOfNeighbours) {
@@ -351,7 +351,7 @@ TEST(Chunks, PiecesOfOneTextShareABlockWhereTextsSuffice) {
 }
 
 TEST(Chunks, SayWhichBlocksTheyAreIn) {
-  // The same pieces in the same order, and the last one of them in another text.
+  // The same pieces in the same order, but the last one belongs to another text.
   const auto of = [](int64_t first, int64_t second) {
     return select({entry_of(0, first), entry_of(50, second)}, chunks_of(2, 2));
   };
@@ -376,7 +376,7 @@ TEST(Chunks, FewerPiecesThanBlocksHaveABlockEach) {
 }
 
 TEST(Chunks, ThoseAfterTheFirstAreOthers) {
-  // Pieces are dealt to blocks, so that the first of more are not the same.
+  // Pieces are dealt to blocks, so the first documents change when more are read.
   DocumentOptions options = chunks_of(2, 4);
   options.documents = 6;
   const DocumentSet first = select({entry_of(0, 40)}, options);

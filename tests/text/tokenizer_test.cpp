@@ -105,7 +105,7 @@ TEST(Tokenizer, FoldersWithOtherFiles) {
   }
 }
 
-// A library that does what a test wants, in front of the real one.
+// A library that behaves as a test wants, found before the real one.
 class FakeLibrary {
  public:
   explicit FakeLibrary(const std::string& source) {
@@ -122,7 +122,7 @@ class FakeLibrary {
   TemporaryFolder folder_;
 };
 
-// Gives the number of bytes of a text; whatever `trouble` does comes first.
+// A library that returns the number of bytes of a text; `trouble` runs first.
 std::string library(const std::string& trouble) {
   return "class Encoding: ids = [7]; special_tokens_mask = [0]\n"
          "class Tokenizer:\n"

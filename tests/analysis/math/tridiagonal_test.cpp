@@ -29,7 +29,7 @@ TEST(Tridiagonal, IsTheMatrixInABasisThatBeginsWithTheVector) {
       const Tridiagonal t(matrix.const_data_ptr<double>(), first.const_data_ptr<double>(), d,
                           *kernel);
       ASSERT_TRUE(t.usable());
-      at::Tensor basis = at::zeros({d, t.padded()}, at::kDouble);  // its rows: Q's columns
+      at::Tensor basis = at::zeros({d, t.padded()}, at::kDouble);  // its rows are Q's columns
       basis.slice(1, 0, d).copy_(at::eye(d, at::kDouble));
       t.turn_back(basis.mutable_data_ptr<double>(), d);
       EXPECT_EQ(basis.slice(1, d).abs().sum().item<double>(), 0);

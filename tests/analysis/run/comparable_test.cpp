@@ -18,7 +18,7 @@ CheckpointTable checkpoint(const std::string& label) {
 
 std::string refusal(const CheckpointTable& other) {
   try {
-    // One that does not say what it is stands between the two.
+    // A checkpoint between the two that states nothing about itself.
     CheckpointTable unknown = checkpoint("vectors");
     unknown.origin = {};
     check_comparable({checkpoint("a"), unknown, other});

@@ -56,7 +56,8 @@ TEST(RunNumbers, BinsByDepth) {
   const CheckpointNumbers a = numbers().checkpoints[0];
   EXPECT_EQ(a.last_layer, 20);
   EXPECT_NEAR(of(a, "r_q").depth[0].value, 0.8, 1e-12);
-  EXPECT_NEAR(of(a, "r_k").depth[4].value, -0.1, 1e-12);  // 10 of 20 is the end of the fifth tenth
+  // layer 10 of 20 is the end of the fifth tenth
+  EXPECT_NEAR(of(a, "r_k").depth[4].value, -0.1, 1e-12);
   EXPECT_NEAR(of(a, "r_q").depth[9].value, 0.1, 1e-12);
   EXPECT_EQ(a.depth_heads[1], 0);
   EXPECT_TRUE(std::isnan(of(a, "r_q").depth[1].value));

@@ -1,4 +1,4 @@
-// Columns and series of RoPE, each against loops over tokens.
+// Columns and series of RoPE, each compared with loops over tokens.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ at::Tensor series_row(const HeadReplicates& head, const std::string& key, int64_
   return series()[series_index(key)]->compute(head)[row];
 }
 
-// Documents without that of a row's block.
+// The documents without the one that a row's block holds.
 std::vector<at::Tensor> chosen(const std::vector<at::Tensor>& all, int64_t row) {
   std::vector<at::Tensor> some;
   for (size_t i = 0; i < all.size(); ++i) {
@@ -37,7 +37,7 @@ std::vector<at::Tensor> chosen(const std::vector<at::Tensor>& all, int64_t row) 
   return some;
 }
 
-// One pair of dimensions of every token, with its position.
+// One pair of dimensions of every token, with the token's position.
 struct Tokens {
   std::vector<Complex> z;
   std::vector<double> t;
@@ -156,7 +156,7 @@ TEST_P(RopeColumns, LogitsByDistance) {
   };
   for (int64_t row = 0; row <= head.blocks(); ++row) {
     const at::Tensor q = centre(chosen(made.q_before, row)), k = centre(chosen(made.k_before, row));
-    // The mean query at a position, against the mean key so many tokens before.
+    // The product of the mean query at a position and the mean key at this distance before it.
     const auto predicted = [&](int64_t distance) {
       const at::Tensor many = q.expand({distance + 1, -1});
       return made.scale *
@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, RopeColumns, testing::Bool());
 TEST(RopeColumns, TheErrorOfTheBestDistanceIsItsSpreadOverResamples) {
   at::manual_seed(4);
   RopeHead made = made_rope_head(false, true);
-  // A centre of nothing but noise: which distance is the best hangs on the documents.
+  // Means that are noise: the documents decide which distance is preferred.
   for (at::Tensor& x : made.k_before) x = x + 1;
   const HeadReplicates head = made.cases();
   CheckpointTable checkpoint;
@@ -278,7 +278,7 @@ TEST(Series, ErrorsAndMeansOverHeads) {
   }
   finish_series(all);
   const HeadSeries& energy = all.series[series_index("energy_q")];
-  EXPECT_EQ(all.grids.size(), 3);  // angles, none of them, distances
+  EXPECT_EQ(all.grids.size(), 3);  // angles, no angles, distances
   ASSERT_EQ(energy.heads(), 4);
   const auto error = [&](const at::Tensor& cases, int64_t point) {
     const at::Tensor column = cases.select(1, point).contiguous();
@@ -297,7 +297,7 @@ TEST(Series, ErrorsAndMeansOverHeads) {
       EXPECT_EQ(series_points(all, series_index("energy_q"), head)[f] > 0, head < 3);
     }
   }
-  // Of RoPE heads alone, and of curves also of the others and of all.
+  // Energy over RoPE heads only; curves also over NoPE heads and over all.
   ASSERT_EQ(energy.means.size(), 1);
   const at::Tensor mean =
       (computed("energy_q", 0) + computed("energy_q", 1) + computed("energy_q", 2)) / 3;

@@ -1,4 +1,4 @@
-// What Vega drew on a page, mark by mark, held against the files of the run. A row that none of the checks below knows is
+// Compares every mark that Vega drew on a page with the files of the run. A row that none of the checks below knows is
 // a number without a source.
 import { lookUp } from "./numbers.mjs";
 

@@ -1,5 +1,5 @@
-// Where numbers of a page are from: reads `data-number` (report/src/data/source.ts) and the files of the run, and says
-// what is wrong with a number as it stands on the page.
+// Finds the source of a number on a page: reads `data-number` (report/src/data/source.ts) and the files of the run, and
+// reports numbers that differ from their source.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -210,14 +210,14 @@ export function wrong(files, { from, text, percent, absolute }, seen) {
   }
   const scale = percent ? 100 : 1;
   const value = found.value === null || found.value === undefined ? null : scale * (absolute ? Math.abs(found.value) : found.value);
-  // Column of errors.
+  // The column of errors.
   const least = new RegExp(`^<(${NUMBER})$`).exec(shown);
   if (least) return value !== null && value > 0 && value < parsed(least[1]) * (1 + 2 ** -8) ? null : `the file has ${value}`;
   if (shown === "–" && from.endsWith("_se")) return value ? `the file has ${value}` : null;
   const [first, ...rest] = shown.match(new RegExp(NUMBER, "g")) ?? [];
   if (first === undefined) return value === null || Number.isNaN(value) ? null : `the file has ${value}`;
   if (value === null) return "the file has no number";
-  // Points of series stand in the page with 16 bits.
+  // The page holds points of series with 16 bits.
   const loss = from.endsWith("_se") ? 2 ** -8 : /^(bands|curves)\.csv/.test(from) ? 2 ** -16 : 2e-7;
   if (!rounds(first, value, loss)) return `the file has ${value}`;
   const error = new RegExp(`± (<?)(${NUMBER})`).exec(shown);

@@ -1,4 +1,4 @@
-// Every number of a page says where it is from, and is what stands there: on every page of every run.
+// Every number of a page states its source and equals it: on every page of every run.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, open, report, settled } from "../browser.mjs";

@@ -1,4 +1,4 @@
-// Paper: everything is drawn, nothing is cut, colours are kept, the checkpoint is named.
+// Print: everything is drawn, nothing is cut, colours are kept, the checkpoint is named.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, open, readTable, report, settled } from "../browser.mjs";
@@ -32,7 +32,7 @@ test("figures that were not scrolled to are on the paper", async () => {
   assert.ok((await page.locator("[data-figure] svg").count()) < 6);
   const pdf = await page.pdf({ format: "A4" });
   assert.equal(await page.evaluate(() => window.printed), 6);
-  // The same as after all of them were seen: they were there in time.
+  // The same as after all figures were seen, so they were drawn in time.
   const again = await page.pdf({ format: "A4" });
   assert.ok(Math.abs(pdf.length - again.length) < 200, `${pdf.length} ${again.length}`);
   await close();
@@ -59,10 +59,10 @@ test("every view fits the paper, in ink on white, with its checkpoint", async ()
       );
       assert.ok(colours.every(([adjust]) => adjust === "exact"));
       assert.equal(await page.locator(".heads-grid").evaluate((grid) => getComputedStyle(grid).breakInside), "avoid");
-      // The colours of a light page: the middle of the diverging ones is nearly white there.
+      // The colours of a light page, where the middle of diverging colours is nearly white.
       assert.ok(colours.some(([, colour]) => colour.match(/\d+/g)?.every((channel) => channel > 180)));
     }
-    // The page is as it was afterwards.
+    // The page is unchanged afterwards.
     await page.emulateMedia({ media: "screen", colorScheme: "dark" });
     await settled(page);
     assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), ground);

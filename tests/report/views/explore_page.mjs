@@ -1,4 +1,4 @@
-// What tests of the portrait, the grid and the heads read of the page.
+// Reads from the page what tests of the portrait, the grid and the heads compare.
 
 export const onlySelected = (page) =>
   page.$$eval(".cell.selected", (cells) => cells.map((cell) => cell.getAttribute("aria-label").split(":")[0]).sort());

@@ -1,4 +1,5 @@
-// A head's curves and rotary pairs: against bands.csv and curves.csv, on axes that stay while the run plays, and what is said where they are missing.
+// A head's curves and rotary pairs: compared with bands.csv and curves.csv, on axes that stay while the run plays; and
+// the text where they are missing.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -70,7 +71,7 @@ test("curves stand where curves.csv says, on axes that do not move", async () =>
   const end = (await marks(page, `${DISTANCE} .series.actual`)).at(-1);
   assert.ok(Math.abs(end[1] - (y[0] + y[1] * Number(last.value))) < 0.05);
   assert.ok(axes.some((text) => text.startsWith("0 ")) && axes.some((text) => text.startsWith("1k ")));
-  // A missing number breaks the line and its band of errors.
+  // A missing number interrupts the line and its band of errors.
   assert.equal((await page.getAttribute(`${DISTANCE} .series.actual .line`, "d")).match(/M/g).length, 2);
   assert.equal((await page.getAttribute(`${DISTANCE} .series.actual .band`, "d")).match(/M/g).length, 2);
   assert.deepEqual(noted.errors, []);

@@ -25,7 +25,7 @@ class Plan : public testing::Test {
     folder_.write("e.yaml", text);
     return plan_study(read_experiment(folder_.path() / "e.yaml"), "out", keep_going, processes);
   }
-  // What is wrong, less the folder's name.
+  // The error, without the folder's name.
   std::string complaint(const std::string& checkpoints, const std::string& context = "16") {
     try {
       plan(checkpoints, context);
@@ -71,7 +71,8 @@ TEST_F(Plan, WhatCannotBeOpenedEndsItOrIsLeftOut) {
   EXPECT_NE(found.failures[0].text().find("is not a folder"), std::string::npos);
 }
 
-// Else the others would read other documents, only because it is missing today.
+// Otherwise the other checkpoints would read other documents, only because this one is missing
+// today.
 TEST_F(Plan, TheContextOfACheckpointThatIsLeftOutCounts) {
   const std::string later =
       "  - name: Two\n    context: 40\n    checkpoints:\n"
@@ -81,7 +82,7 @@ TEST_F(Plan, TheContextOfACheckpointThatIsLeftOutCounts) {
   EXPECT_EQ(found.texts.at(0).longest_context, 40);
 }
 
-// As capture does.
+// The same behaviour as capture's.
 TEST_F(Plan, AContextBeyondTheModelsIsSaidAndMeasured) {
   std::vector<std::string> warnings;
   log::set_sink([&](log::Level level, std::string_view text) {

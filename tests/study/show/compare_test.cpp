@@ -22,7 +22,7 @@ std::string compare(const std::string& reference) {
   return compare_with_reference(run(), parse_json(reference, "reference.json"), "reference.json");
 }
 
-// The same run with numbers of whole heads: two of a, one of b.
+// The same run with numbers of whole heads: two in a, one in b.
 std::string compare_heads(const std::string& reference) {
   RunTable table = parse_qk_table(
       "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.8,0.9\na,9,0,0,0.4,-0.1\nb,0,0,0,0.5,0.5\n",
@@ -59,7 +59,7 @@ TEST(Compare, ShowsValueErrorReferenceAndDifference) {
 
 TEST(Compare, JoinsTheErrorsOfBoth) {
   const std::string text =
-      compare(R"({"mean_r_q": {"a": {"value": 0.55, "se": 0.0075}}})");  // joined: 0.0125
+      compare(R"({"mean_r_q": {"a": {"value": 0.55, "se": 0.0075}}})");  // combined error: 0.0125
   EXPECT_NE(text.find("+0.050    +4.0"), std::string::npos) << text;
 }
 
@@ -86,7 +86,7 @@ TEST(Compare, NamesAMistypedKey) {
             "reference.json: unknown key 'mean_rq'; did you mean mean_r_q?");
   EXPECT_EQ(failure(R"({"taxonomies": {}, "mean_r_k": {"a": 1}})"),
             "reference.json: unknown key 'taxonomies'; did you mean taxonomy?");
-  // What a reference says about itself, and the rest of a summary, is left alone.
+  // The reference's description of itself, and other parts of a summary, are ignored.
   EXPECT_NE(compare(R"({"about": "x", "model": "m", "sd_r_q": {}, "depth_abs_r_k": {}, "heads": 3,
                         "mean_r_q": {"a": 0.5}})")
                 .find("0.500"),
@@ -144,7 +144,7 @@ TEST(Compare, OtherModelsNeedNoLabelInCommonButAColumn) {
                 missing);
   EXPECT_EQ(failure(R"({"mean_bias_strength": {"a": 1}})"),
             "reference.json: nothing to compare; the run has no mean_bias_strength: " + missing);
-  // Beside others that are compared, it is said too; and no grid of dashes is printed.
+  // It is reported next to other keys that are compared, and no grid of dashes is printed.
   const std::string text = compare(
       R"({"mean_r_q": {"a": 0.5}, "mean_bias_strength": {"a": 1},
           "depth_r2cv_q": {"a": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}})");

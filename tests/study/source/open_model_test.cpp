@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// A float32 checkpoint whose config says something else.
+// A float32 checkpoint whose config states another dtype.
 TEST(OpenModel, TheHubsDtypeDoesNotDependOnWhetherWeightsAreHere) {
   TinyCheckpoint tiny;
   tiny.config["dtype"] = "bfloat16";
