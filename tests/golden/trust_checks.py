@@ -1,4 +1,4 @@
-"""A study whose inputs were changed, held against one that never ran before."""
+"""A study whose inputs were changed, compared with a study that never ran before."""
 
 import tiny_models
 from trust_study import good, inodes, numbers, pristine, study, tables  # noqa: F401 (fixtures)
@@ -17,9 +17,9 @@ def write_tokenizer(folder, **words):
 
 
 def check_against_fresh(study, tmp_path, exactly=True):
-    """Runs again after an edit, and afresh: the same numbers, and measured again where they changed.
+    """Runs again after an edit, and from the beginning: the same numbers; changed checkpoints are measured again.
 
-    `exactly`: and only there. Some settings may change numbers and do not for a model as small as this.
+    `exactly`: only those. Some settings could change numbers, but do not for a model as small as this.
     """
     out, fresh = study.root / "out", tmp_path / "fresh"
     before, old = numbers(out), inodes(out)

@@ -1,4 +1,4 @@
-"""The package as a whole: what an import costs and checks, and that its documents are so."""
+"""The package as a whole: what an import costs and checks, and that its documents are true."""
 
 import ast
 import importlib.util
@@ -37,7 +37,7 @@ def test_another_torch_is_one_line(monkeypatch):
 
 
 def test_the_check_is_part_of_the_import(tmp_path):
-    """A torch of another version in sight, without being imported."""
+    """A torch of another version can be found, without being imported."""
     other = tmp_path / "torch-1.0.0.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 1.0.0\n")
@@ -47,7 +47,7 @@ def test_the_check_is_part_of_the_import(tmp_path):
 
 
 def test_threads_that_are_the_first_to_use_it():
-    """At once: each sees to the end of jobs, and the program ends all the same."""
+    """At the same time: each thread registers the end of jobs, and the program still ends."""
     code = """
 import threading, ropewalk
 together = threading.Barrier(4)

@@ -1,4 +1,4 @@
-"""What moments of tensors refuse, and what they leave as it was."""
+"""What moments of tensors refuse, and that a refusal changes nothing."""
 
 import copy
 
@@ -94,7 +94,7 @@ def test_a_batch_is_added_as_a_whole_or_not_at_all():
 
 
 def test_vectors_without_their_tokens_are_not_paired(batches, tmp_path):
-    """Nobody knows whether they are of the same documents."""
+    """It is unknown whether they come from the same documents."""
     study = ropewalk.analyze({1: fill(batches), 2: fill(batches)}, tmp_path / "out")
     assert study.changes(None).paired.unique().tolist() == [0]
     for label in (1, 2):

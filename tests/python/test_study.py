@@ -1,4 +1,4 @@
-"""Results as Python reads them, against the program's files and numbers."""
+"""Results as Python reads them, compared with the program's files and numbers."""
 
 import base64
 import csv
@@ -64,7 +64,7 @@ def test_other_kinds_of_tables(study, monkeypatch):
 
 
 def test_tables_that_were_replaced_are_read_again(study, folder, tmp_path, monkeypatch):
-    """A study whose files another run replaces gives numbers of that run alone, also where it does so while they are read."""
+    """If another run replaces a study's files, even while they are read, all numbers come from that run."""
     label = study.checkpoints["label"][0]
     ropewalk.analyze([folder / "checkpoints" / label], tmp_path / "one")
     moved = tmp_path / "moved"
@@ -128,7 +128,7 @@ def test_loss(source, study, tmp_path):
     assert "loss" not in study.figures and "loss" not in repr(study)
     with pytest.raises(ropewalk.UsageError, match="`loss: true` in the experiment"):
         study.loss  # noqa: B018
-    # Of captures that hold it, analyze gives it too.
+    # analyze also gives it, for captures that hold it.
     again = ropewalk.analyze([tmp_path / "out" / "checkpoints" / label for label in ("init", "A", "B")], tmp_path / "again", progress=False)
     assert list(again.loss.loss) == list(found.loss)
 
@@ -145,7 +145,7 @@ def test_changes(study, folder):
 
 
 def test_top_heads(study, folder):
-    """Against the rows of changes.csv that they are made of."""
+    """Compared with the rows of changes.csv from which they are computed."""
     rows_of = pandas.read_csv(folder / "changes.csv")
     rows_of = rows_of[(rows_of.to == "B") & rows_of.kind.isin(("baseline", "whole"))]
     assert set(rows_of["from"]) == {"init", "A"}
@@ -184,7 +184,7 @@ def test_top_heads(study, folder):
 
 
 def test_what_edits_of_top_heads_cost(study, folder, tmp_path):
-    """Of the smallest set with the heads in it, of the checkpoint that they changed to."""
+    """From the smallest set with these heads, at the checkpoint to which they changed."""
     shutil.copytree(folder, tmp_path / "out", ignore=shutil.ignore_patterns("checkpoints", "figures"))
     first, second = study.top_heads(2).itertuples()
     assert "loss_effects" not in study.top_heads()
@@ -232,7 +232,7 @@ def test_a_figure_shows_and_saves_itself(study, tmp_path, monkeypatch):
     bundle = figure._repr_mimebundle_()
     assert bundle["application/vnd.vegalite.v5+json"] is bundle["application/vnd.vegalite.v6+json"] is figure.spec
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG") and bundle["text/plain"] == repr(figure)
-    with monkeypatch.context() as without:  # where nothing can draw an image
+    with monkeypatch.context() as without:  # where no program can draw an image
         without.setattr(importlib.util, "find_spec", lambda name: None)
         bundle = figure._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.vegalite.v5+json", "application/vnd.vegalite.v6+json", "text/plain"}
@@ -294,7 +294,7 @@ def test_the_page_stands_in_a_frame(folder, tmp_path):
 
 
 def pc0(head):
-    """r_q, r_k and explained variance of PC0, as the tables have them."""
+    """r_q, r_k and explained variance of PC0, compared with the tables."""
     n = head.q.n + head.k.n
     offset = head.q.mean - head.k.mean
     pooled = (head.q.covariance * (head.q.n - 1) + head.k.covariance * (head.k.n - 1) + head.q.n * head.k.n / n * np.outer(offset, offset)) / (n - 1)
@@ -342,7 +342,7 @@ def r2(kind):
 
 
 def test_captured_vectors_have_tokens_of_their_own(source, tmp_path):
-    """A sample of tokens, another one for every head's queries and keys."""
+    """A sample of tokens, different for every head's queries and keys."""
     program("capture", source.root / "A", "--corpus", source.root / "corpus.jsonl", "--out", tmp_path / "capture", "--context", 40, "--blocks", 4, "--vectors", "log-uniform",
             "--rate", 3, "--quiet")  # fmt: skip
     (tmp_path / "study.yaml").write_text(
@@ -383,7 +383,7 @@ def test_captures(study):
 
 
 def test_a_statistic_cannot_change_what_others_see(study):
-    """Heads that read the same keys share them."""
+    """Heads with the same keys share one object."""
     def ridge(head):
         head.k.covariance[np.diag_indices(head.k.d)] += 1
         return 0.0

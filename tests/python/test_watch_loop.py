@@ -1,4 +1,4 @@
-"""What a watch does in a training loop: when it measures, what it tells, where results go, and many processes."""
+"""A watch in a training loop: when it measures, what it reports, where results are written, and several processes."""
 
 import contextlib
 import copy
@@ -72,7 +72,7 @@ def test_a_measurement_takes_the_steps_that_it_needs(tmp_path):
 
 
 def test_a_measurement_of_one_set_of_weights(tmp_path):
-    """What the step has of batches, and further passes: the program's capture of the same weights and tokens. Training does not see them."""
+    """The batches of the step, and additional passes: equal to the program's capture of the same weights and tokens. The training is not affected."""
     documents, losses = make_documents(), {}
     for name, dropout in (("plain", 0.1), ("passes", 0.1), ("without dropout", 0.0)):
         model = make_model(attention_dropout=dropout)
@@ -99,7 +99,7 @@ def test_a_measurement_of_one_set_of_weights(tmp_path):
 
 
 def test_passes_that_fail(tmp_path, caplog):
-    """The measurement takes batches of the steps that follow."""
+    """The measurement then uses batches of the next steps."""
     model = make_model()
     optimizer = sgd(model)
     with ropewalk.watch(model, every=10, batches=2, out=tmp_path / "out", passes=lambda model: 1 / 0):
@@ -110,7 +110,7 @@ def test_passes_that_fail(tmp_path, caplog):
 
 
 def test_weights_that_move_while_they_are_measured_are_flagged(tmp_path):
-    """With a rate of learning that no one would take."""
+    """With an unreasonable learning rate."""
     told = []
     for rate in (0.0, 3.0):
         model = make_model()
@@ -201,7 +201,7 @@ def test_the_context_is_that_of_the_longest_batch(tmp_path):
 
 
 def test_who_is_told_may_close_the_watch():
-    """And may fail: the step counts all the same."""
+    """It may fail; the step still counts."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     model = make_model()

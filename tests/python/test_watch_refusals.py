@@ -1,4 +1,4 @@
-"""What a watch refuses, in one line; nothing is left behind."""
+"""What a watch refuses, in one line and without leaving files."""
 
 import gc
 import weakref
@@ -12,7 +12,7 @@ from watch_models import make_documents, make_model, sgd
 
 
 def refused(kind, message, model, train):
-    """One line, and nothing is left behind."""
+    """One line, and no files are left."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     with pytest.raises(kind, match=message) as error, ropewalk.watch(model, batches=1, every=10, errors="raise") as watch:
@@ -58,7 +58,7 @@ def test_values_that_are_not_finite():
 
 
 def test_a_model_without_attention_that_is_known():
-    """At once, not after the first step."""
+    """Immediately, not after the first step."""
     with pytest.raises(ropewalk.UsageError, match="no attention of Linear uses the attention interface of transformers: expected a model that does, or layers="):
         ropewalk.watch(torch.nn.Linear(4, 4))
     assert not _global_optimizer_post_hooks

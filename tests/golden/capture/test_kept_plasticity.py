@@ -1,4 +1,4 @@
-"""Samples of pairs in shards, processes, interrupted and extended captures, and numbers that a file does not hold."""
+"""Samples of pairs in shards, processes, interrupted and extended captures; and files without them."""
 
 import json
 import os
@@ -28,7 +28,7 @@ ALLOW = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A capture in one go, without vectors, and what it was made of."""
+    """A capture in one go, without vectors, and its inputs."""
     root = tmp_path_factory.mktemp("whole")
     model = plain_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
     corpus = write_corpus(root / "tokens.jsonl", lengths())
@@ -152,9 +152,9 @@ def test_what_float16_does_not_hold_is_float32(whole, tmp_path):
     "sizes, context, blocks, columns, points",
     [
         ([CONTEXT], CONTEXT, 1, 0, 0),  # no other document
-        ([CONTEXT] * 2, CONTEXT, 2, 0, 0),  # one other, and two are compared
+        ([CONTEXT] * 2, CONTEXT, 2, 0, 0),  # one other document, but two are compared
         ([CONTEXT] * 3, CONTEXT, 1, 4, 14),  # one block: no errors
-        ([CONTEXT] * 3, CONTEXT, 3, 4, 14),  # without a block too few are left: no errors
+        ([CONTEXT] * 3, CONTEXT, 3, 4, 14),  # too few remain without a block, so there are no errors
         ([40] * 9, CONTEXT, 3, 4, 4),  # documents end in their sixth bucket
         ([20] * 9, 20, 3, 4, 11),  # buckets of one or two tokens, the first of which are left out
         ([9] * 9, 9, 3, 4, 3),

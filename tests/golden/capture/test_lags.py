@@ -1,4 +1,4 @@
-"""Logits by distance, summed in the pass, against the vectors of all tokens."""
+"""Logits by distance, summed during the pass, compared with the vectors of all tokens."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_sums_are_those_of_all_pairs(tmp_path, name):
     heads = 1 + max(head for _, head, kind in vectors if kind == "q")
     group = heads // (1 + max(head for _, head, kind in vectors if kind == "k"))
     for i, (layer, head) in enumerate(zip(tensors["query.layer"], tensors["query.head"])):
-        logits = []  # of each document, [T, T]
+        logits = []  # one per document, [T, T]
         for key in texts:
             q = vectors[layer, head, "q"][key].astype(np.float64)[FIRST:]
             k = vectors[layer, head // group, "k"][key].astype(np.float64)[FIRST:]

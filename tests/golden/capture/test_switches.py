@@ -1,6 +1,6 @@
-"""What a capture keeps: a finished one stays finished, and what it lacks is measured beside it where the experiment names it.
+"""What a capture keeps: a finished capture stays finished, and what it lacks is added where the experiment names it.
 
-Over all switches of `KeepOptions`.
+Tests all switches of `KeepOptions`.
 """
 
 import json
@@ -15,7 +15,7 @@ from safetensors import safe_open
 from trust_study import DOCUMENTS, TABLES, Study, good, inodes, numbers, tables
 
 HEADER = (engine.repository() / "ropewalk/moments/keep_options.h").read_text()
-# By key, whether a capture keeps it by default.
+# By key: whether a capture keeps it by default.
 SWITCHES = {key: value == "true" for key, value in re.findall(r"^  bool (\w+) = (true|false);", HEADER, re.M)}
 OLDER = Path(__file__).resolve().parents[1] / "older_study"
 CORPUS = {"path": "corpus.jsonl", "documents": DOCUMENTS}
@@ -27,7 +27,7 @@ def test_all_switches_are_here():
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Studies of one model: with nothing and with everything named, and that but one."""
+    """Studies of one model: with nothing and with everything named, and with everything but one."""
     study = Study(tmp_path_factory.mktemp("switches") / "study")
     none, every = dict.fromkeys(SWITCHES, False), dict.fromkeys(SWITCHES, True)
     for name, keep in {"none": none, "every": every, "default": {}, **{key: {**none, key: True} for key in SWITCHES}}.items():
@@ -38,7 +38,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture
 def copied(results, tmp_path):
-    """Copies the study, to change it, with results of one of those names."""
+    """Copies one of these studies with its results, so that a test can change it."""
 
     def copy(name):
         others = {"none", "every", "default", *SWITCHES} - {name}
@@ -58,7 +58,7 @@ def described(out, label="A"):
 
 
 def age(out, name, label="A"):
-    """As an earlier version of the program would have measured it."""
+    """A capture as an earlier version of the program would have measured it."""
     info = json.loads(described(out, label).read_text())
     info["kept"][name]["numerics"] -= 1
     described(out, label).write_text(json.dumps(info))
@@ -213,7 +213,7 @@ def test_vectors_stay_where_something_is_added(copied):
 
 
 def test_a_capture_of_an_earlier_edition_is_read_and_not_measured_again(tmp_path):
-    """older_study/A was made by the last program that had one version of all numerics, with everything kept."""
+    """older_study/A was made by the last version that had one number for all numerics, with everything kept."""
     info = json.loads((OLDER / "A" / "capture.json").read_text())
     assert info["numerics"] == 7 and sorted(info["kept"]) == ["lags", "loss", "plasticity", "pre_rope"] and isinstance(info["kept"], list)
     for name in ("corpus.jsonl", "model"):
@@ -230,5 +230,5 @@ def test_a_capture_of_an_earlier_edition_is_read_and_not_measured_again(tmp_path
         assert "A: measured already" in done.stderr and good(fresh)
         assert (tmp_path / name / "checkpoints/A/moments.safetensors").read_bytes() == (OLDER / "A" / "moments.safetensors").read_bytes()
         assert not flagged(tmp_path / name)
-        for table in TABLES:  # what was measured on another machine differs in the last digits
+        for table in TABLES:  # numbers from another machine differ in the last digits
             assert (tmp_path / name / table).read_text().count("\n") == (tmp_path / f"fresh_{name}" / table).read_text().count("\n"), table

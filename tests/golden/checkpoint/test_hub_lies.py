@@ -1,4 +1,4 @@
-"""A server that sends something else than it announced, or leads out of the cache: one clear line, and nothing unverified gets its name."""
+"""A server that sends something else than it announced, or paths outside the cache: one clear line, and unverified bytes never get a file's name."""
 
 import hashlib
 import json
@@ -37,7 +37,7 @@ def test_wrong_once(hub, client):
 
 
 def test_wrong_leftover(hub, client):
-    """What an earlier download left may be of another file."""
+    """The remains of an earlier download may belong to another file."""
     files, commit = publish(hub, 100_000)
     etag = hashlib.sha256(files[WEIGHTS]).hexdigest()
     blobs = client.repository() / "blobs"
@@ -59,7 +59,7 @@ def test_too_much(hub, client):
 
 
 def test_too_little(hub, client):
-    """A size that no byte ever fills is no reason to download for ever."""
+    """A size that is never reached must not cause an endless download."""
     publish(hub, 100_000)
     hub.plan("resolve", *[None] * BEFORE_WEIGHTS, Fault(headers={"X-Linked-Size": "100001"}))
     fails(client, "model.safetensors: the server has 100000 of the 100001 bytes it announced; refused")
@@ -74,7 +74,7 @@ def test_pages_in_place_of_the_bytes(hub, client):
 
 
 def test_never_further(hub, client):
-    """A server without ranges that breaks off each time a little later never gets there."""
+    """A server without ranges that breaks off a little later each time never sends the whole file."""
     publish(hub, 100_000)
     hub.plan("bytes", *[Fault(ignore_range=True, stop_after=1000 + i) for i in range(100)])
     fails(client, r"broke off after \d+ of 100000 bytes, 6 times .*; try again later")
@@ -86,7 +86,7 @@ SHAPES = {"upper": lambda h: f'"{h.upper()}"', "weak": lambda h: f'W/"{h}"', "ba
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_etags_of_mirrors(hub, client, shape):
-    """However a server writes a hash, the bytes are held to it; and to the list of files where it writes none."""
+    """The bytes are checked against the hash, in whatever form the server sends it; without one, against the list of files."""
     files, commit = publish(hub, 100_000)
     digest = hashlib.sha256(files[WEIGHTS]).hexdigest()
     headers = {"X-Linked-Etag": SHAPES[shape](digest)}
@@ -189,7 +189,7 @@ def test_redirects_without_end(hub, client):
 
 
 def test_announced_size_beyond_the_disk(hub, client):
-    """Free space is looked at before the first byte is asked for."""
+    """The free space is checked before the first byte is requested."""
     publish(hub)
     hub.plan("resolve", *[None] * BEFORE_WEIGHTS, Fault(headers={"X-Linked-Size": str(10**18)}))
     fails(client, r"cache: download needs 931322574.62 GiB, but only .* are free; free some space")

@@ -1,4 +1,4 @@
-"""Verbs on models and datasets of the Hub, as on folders."""
+"""Verbs work with models and datasets on the Hub like with folders."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ def parquet() -> bytes:
 
 @pytest.fixture
 def published(hub, tmp_path):
-    """Three revisions, and the same in folders."""
+    """Three revisions on the Hub, and the same in folders."""
     for step in (1, 2, 3):
         files = model_files(step, shards=step)
         hub.repository(MODEL).commit(f"step{step}", files)
@@ -69,7 +69,7 @@ def test_run_on_the_hub_equals_run_on_folders(hub, client, published, tmp_path):
 
 
 def test_a_moved_branch_and_a_read_only_cache(hub, client, published, tmp_path):
-    """A run measures the commit that the Hub answered, not the one that the cache remembers."""
+    """A run measures the commit in the Hub's answer, not the one in the cache."""
     repository = hub.repository(MODEL)
     old = repository.refs["step1"]
     assert client.fetch(revision="step1").stdout.endswith(old)
@@ -90,7 +90,7 @@ def test_a_moved_branch_and_a_read_only_cache(hub, client, published, tmp_path):
 
 
 def test_evict(hub, client, published, tmp_path):
-    """A measured checkpoint's weights go, and are not missed when the run is repeated or its tables are lost."""
+    """A measured checkpoint's weights are removed, and are not needed when the run is repeated or its tables are lost."""
     out = tmp_path / "out"
     result = client.run("run", published(MODEL), "--out", out, "--format", "json", "--evict")
     assert result.code == 0, result.stderr
@@ -105,7 +105,7 @@ def test_evict(hub, client, published, tmp_path):
 
 
 def test_evict_keeps_what_others_share(hub, client, published, tmp_path):
-    """A random baseline borrows its neighbour's config; step2's weights serve another branch too."""
+    """A random baseline uses its neighbour's config; step2's weights also belong to another branch."""
     repository = hub.repository(MODEL)
     repository.commit("final", {**repository.commits[repository.refs["step2"]], "README.md": b"final\n"})
     assert client.fetch(revision="final").code == 0
@@ -119,7 +119,7 @@ def test_evict_keeps_what_others_share(hub, client, published, tmp_path):
 
 
 def test_evict_keeps_what_others_downloaded(hub, client, published, tmp_path):
-    """The cache is shared: only this program's downloads go, and the record of them disturbs nobody."""
+    """The cache is shared: only this program's downloads are removed, and its record of them does not affect other programs."""
 
     def there():
         return {path: path.read_bytes() for path in client.repository().rglob("*") if path.is_file()}
@@ -207,7 +207,7 @@ def test_tokenizer_of_another_repository(hub, client, published, tmp_path):
 
 
 def test_the_next_downloads_meanwhile(hub, client, published, tmp_path):
-    """Bytes of the second checkpoint are asked for before the first is measured."""
+    """The second checkpoint's bytes are requested before the first is measured."""
     rows = [{"tokens": [(i + j) % breakable.VOCAB for j in range(48)]} for i in range(3000)]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     process = subprocess.Popen([engine.program(), "run", published(MODEL), "--out", tmp_path / "out", "--format", "json"],
@@ -222,7 +222,7 @@ def test_the_next_downloads_meanwhile(hub, client, published, tmp_path):
 
 
 def test_subfolders(hub, client, published, tmp_path):
-    """Checkpoints in folders of one branch: the same numbers as in branches, audited and evicted alike."""
+    """Checkpoints in folders of one branch: the same numbers as in branches; audit and eviction work too."""
     files = {"README.md": b"a run\n"}
     for step in (1, 2, 3):
         files |= {f"parts/{step}/{name}": data for name, data in model_files(step, shards=step).items()}

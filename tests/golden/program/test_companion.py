@@ -1,4 +1,4 @@
-"""The companion: whatever happens to it, the program says so in one line, leaves nothing half written, and no process behind."""
+"""The companion: whatever happens to it, the program reports it in one line, leaves nothing half written, and no process behind."""
 
 import json
 import os

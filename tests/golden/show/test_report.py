@@ -1,4 +1,4 @@
-"""`ropewalk report`: what stands in the page, and what is refused. tests/report drives the page itself."""
+"""`ropewalk report`: what the page contains, and what is refused. tests/report tests the page itself."""
 
 import base64
 import json

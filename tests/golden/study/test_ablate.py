@@ -1,4 +1,4 @@
-"""`ropewalk ablate`: what its edits are made of, what its tables say, what it refuses, and that it goes on where it was interrupted."""
+"""`ropewalk ablate`: how its edits are computed, what its tables contain, what it refuses, and that it resumes after an interruption."""
 
 import dataclasses
 import hashlib
@@ -27,7 +27,7 @@ from tiny_models import MODELS
 CONTEXT = 64
 SETS = ["0.1,2.3", "top:dist_range:10%", "layer:2"]
 TABLES = ("ablate.csv", "ablate_positions.csv", "ablate_documents.csv", "ablate_controls.csv")
-# Five layers, of which 1 and 3 do not turn, of eight query heads: enough for twenty different control sets.
+# Five layers, of which 1 and 3 have no RoPE, with eight query heads: enough for twenty different control sets.
 WIDE = dataclasses.replace(
     MODELS["smollm3_interval"], dtype="float32", config={**MODELS["smollm3_interval"].config, "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 4}
 )
@@ -81,7 +81,7 @@ def bench(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(bench):
-    """Two sets, one of which has all its controls, and several edits."""
+    """Two sets, of which one has all its controls, and several edits."""
     return bench.run(SETS, "distance,window:6,head:zero")
 
 
@@ -92,7 +92,7 @@ def finished(out):
 
 
 def test_tables_follow_from_what_was_measured(bench, whole):
-    """Every number of ablate.csv, once more by numpy from the sums of each document."""
+    """Every number of ablate.csv, computed a second time with numpy from the sums of each document."""
     sums, tokens = finished(whole), CONTEXT - 1
     base = sums["unedited", ""][0].sum(1) / tokens
     table, controls = pandas.read_csv(whole / "ablate.csv"), pandas.read_csv(whole / "ablate_controls.csv")
@@ -155,11 +155,11 @@ def test_control_sets_match_layers(whole):
             assert sorted(head.split(".")[0] for head in members.split(",")) == layers
 
 
-HEADS = [(0, 1), (2, 0), (2, 3)]  # of four, two of which share a key
+HEADS = [(0, 1), (2, 0), (2, 3)]  # two of the four share a key
 
 
 def rotation(network, config):
-    """Pairs of dimensions, radians per token, what is multiplied beside, and what scales queries at a position."""
+    """Pairs of dimensions, radians per token, the factor of the rotation, and the scale of queries at a position."""
     turns = network.model.rotary_emb
     angles, width = turns.inv_freq.double().numpy(), config["head_dim"]
     count = len(angles)
@@ -171,7 +171,7 @@ def rotation(network, config):
 
 
 def expected_edits(name, folder, texts):
-    """Preferences of distance, slopes and axes of heads, from what transformers itself computes of the capture's documents."""
+    """Preferences of distance, slopes and axes of heads, from what transformers computes for the capture's documents."""
     network = reference.load(folder)
     config = dict(MODELS[name].config, interleaved=name == "glm")
     pairs, rest, angles, factor, scaling = rotation(network, config)
@@ -201,7 +201,7 @@ def expected_edits(name, folder, texts):
 
 @pytest.mark.parametrize("name", ["llama_gqa", "gemma2", "glm", "ministral3"])
 def test_edits_are_made_of_what_the_capture_measured(bench, name, tmp_path):
-    """Every edit against transformers with an attention function of its own, on numbers of its own."""
+    """Every edit compared with transformers with our own attention function, with numbers computed here."""
     folder = tiny_models.write(MODELS[name], tmp_path / "model")
     capture = bench.captured(folder, tmp_path / "capture", "--sliding")
     edits = expected_edits(name, folder, make_texts(1, 12))
@@ -220,14 +220,14 @@ def test_edits_are_made_of_what_the_capture_measured(bench, name, tmp_path):
 
 
 def test_a_models_own_bias_of_distance_counts(bench, tmp_path):
-    """ALiBi prefers near tokens as much as a turning mean could; it goes too."""
+    """ALiBi prefers near tokens like a rotating mean could; the edit removes this too."""
     capture = bench.captured(tiny_models.write(MODELS["bloom"], tmp_path / "model"), tmp_path / "capture")
     table = pandas.read_csv(bench.run("layer:1", "distance", "--controls", 0, capture=capture) / "ablate.csv")
     assert table.kl[0] > 1e-6
 
 
 def test_edits_that_change_nothing(bench):
-    """The same loss, bit for bit: also of heads whose logits do not depend on distance."""
+    """The loss is equal bit for bit, also for heads whose logits do not depend on distance."""
     out = bench.run("0.0,2.1", f"window:{CONTEXT},still:inf,zero-band:inf", "--controls", 0)
     nope = bench.run("1.0,3.2", "distance", "--controls", 0)
     for folder in (out, nope):
@@ -300,7 +300,7 @@ def test_ctrl_c_keeps_what_is_done(bench, tmp_path):
 
 
 def test_a_kill_loses_a_round_at_most(bench, tmp_path):
-    """Killed again and again, with nothing left to say: the numbers are those of a run that nobody disturbed."""
+    """Killed repeatedly without a chance to clean up: the numbers are those of an undisturbed run."""
     sets, edits, out = ["0.1,2.3", "top:r2cv_k:20%:kv"], "distance,still:40,head:zero", tmp_path / "out"
     options = ("--memory", "2MB", "--controls", 3)
     command = [engine.program(), *map(str, bench.command(out, sets, edits, *options))]
@@ -320,7 +320,7 @@ def test_a_kill_loses_a_round_at_most(bench, tmp_path):
 
 
 def test_an_edit_of_other_numbers_is_another(bench, whole, tmp_path):
-    """Of the same name and heads, made of sums that have changed since."""
+    """The same name and heads, but made from sums that have changed."""
     out = tmp_path / "out"
     shutil.copytree(whole, out)
     numbers = {}
@@ -480,7 +480,7 @@ def test_captures_say_where_they_were_made(bench, tmp_path):
 
 
 class Study:
-    """Two checkpoints and fresh weights of them, on documents of tokens."""
+    """Two checkpoints and fresh weights of the same shape, on documents of tokens."""
 
     def __init__(self, root):
         self.root = root
@@ -510,7 +510,7 @@ ABLATE = dict(sets=["top:dist_range:10%", "0.0,2.1"], edits=["distance", "window
 
 
 def test_in_an_experiment(study, bench, tmp_path):
-    """Every checkpoint's own heads, on the entries after the study's own; the verb gives the same numbers."""
+    """Every checkpoint's own heads, on the entries after the study's documents; the verb gives the same numbers."""
     experiment = study.write("study", ABLATE)
     dry = study.run(experiment, tmp_path / "dry", "--dry-run")
     assert dry.code == 0 and "2 edits of 2 sets in each checkpoint, compared with 2 random sets, on 4 documents more: up to 18 edited passes" in " ".join(dry.stdout.split())
@@ -579,7 +579,7 @@ def test_in_an_experiment_that_cannot_be(study, tmp_path):
 
 
 def test_pieces_in_an_experiment(study, tmp_path):
-    """Of a text that is cut, the pieces after those that were measured."""
+    """Where texts are cut, the pieces after the measured ones."""
     long = np.random.default_rng(9).integers(0, tiny_models.VOCAB, 40 * CONTEXT).tolist()
     tiny_models.write_corpus(study.root / "long.jsonl", {1: long})
     out = tmp_path / "out"

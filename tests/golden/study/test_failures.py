@@ -1,4 +1,4 @@
-"""Failures of a study: what is kept, what the others get, and what is said."""
+"""Failures in a study: what is kept, what happens to the other checkpoints, and what is reported."""
 
 import random
 import shutil
@@ -42,7 +42,7 @@ def test_finished_checkpoints_get_their_tables_after_an_error(tmp_path):
 
 
 def test_a_missing_checkpoint_changes_nothing_for_the_others(tmp_path):
-    """Documents are chosen for the longest context that the file states."""
+    """Documents are chosen for the longest context in the file."""
     study = Study(tmp_path / "study", ("A", "B"))
     study.write_corpus([row[: 30 if i % 2 else LENGTH] for i, row in enumerate(study.rows)])
     study.write(corpus={"path": "corpus.jsonl"}, phases=[
@@ -63,7 +63,7 @@ def test_a_checkpoint_that_may_not_be_read(study, tmp_path):
 
 
 def test_sums_that_overflow_are_refused(tmp_path):
-    """Its weights and vectors are finite, but not what a capture would hold of them in float32."""
+    """Its weights and vectors are finite, but what a capture stores of them overflows float32."""
     study = Study(tmp_path / "study", ("A", "B"))
     path = study.root / "B" / "model.safetensors"
     tensors = load_file(path)

@@ -1,4 +1,4 @@
-"""Published captures in the place of checkpoints: found, checked, fetched, measured, kept, evicted, audited."""
+"""Published captures instead of checkpoints: found, checked, fetched, measured, kept, evicted, audited."""
 
 import json
 import os
@@ -25,7 +25,7 @@ CONFIG = dict(model_type="smollm3", architectures=["SmolLM3ForCausalLM"], vocab_
 
 @pytest.fixture
 def branches(hub):
-    """Three branches, position entering more and more."""
+    """Three branches, in which position matters more and more."""
     repository = hub.repository(DATASET, "datasets")
     repository.commit("main", {"README.md": b"see the branches\n"})
     for i, label in enumerate(LABELS):
@@ -76,7 +76,7 @@ def test_the_numbers_are_those_of_analyze(hub, client, branches, study, tmp_path
             assert float(mine[key] or 0) == pytest.approx(float(other[key] or 0), rel=1e-6, abs=1e-9), key
         if mine.get("r_q_se"):
             assert float(mine["r_q_se"]) == pytest.approx(float(other["r_q_se"]), rel=1e-3, abs=1e-9)
-    # The same from folders, with vectors/ around the streams or without.
+    # The same from folders, with or without vectors/ around the streams.
     shutil.move(tmp_path / "b", tmp_path / "inner")
     (tmp_path / "b").mkdir()
     shutil.move(tmp_path / "inner", tmp_path / "b" / "vectors")
@@ -87,7 +87,7 @@ def test_the_numbers_are_those_of_analyze(hub, client, branches, study, tmp_path
 
 
 def test_a_capture_of_them_is_what_a_run_keeps(hub, client, branches, study, tmp_path):
-    """From the Hub and from a folder; with a model, its config says more."""
+    """From the Hub and from a folder; a model's config adds facts."""
     hub.repository("org/model").commit("main", {"config.json": json.dumps(CONFIG).encode()})
     assert study(model="org/model").code == 0
     write_folder(capture_files(1, HEADS, slope=1.2, **SMALL), tmp_path / "b")
@@ -261,7 +261,7 @@ def test_audit_finds_what_a_run_refuses_with_a_model_too(hub, client, branches, 
 
 
 def test_a_model_says_more(hub, branches, study, tmp_path):
-    """Which layers rotate, and how logits are scaled, comes from config.json alone."""
+    """Only config.json says which layers rotate, and how logits are scaled."""
     assert study().code == 0
     assert {row["rope"] for row in rows(tmp_path / "out" / "qk.csv")} == {""}
     hub.repository("org/model").commit("main", {"config.json": json.dumps(CONFIG).encode()})

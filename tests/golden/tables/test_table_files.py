@@ -1,4 +1,4 @@
-"""Tables as `figures`, `report` and `compare` take them: folders, files of others, and what is none."""
+"""Tables as inputs of `figures`, `report` and `compare`: folders, files of other programs, and files that are not tables."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def test_figures_are_listed(tmp_path):
 
 
 def test_what_is_no_table(tmp_path):
-    """One line that says what to do: a folder, an empty one, nothing; a heads.csv that is a folder is left out."""
+    """One line that says what to do: for a folder, an empty one, a missing one; a heads.csv that is a folder is left out."""
     table = synthetic.write(synthetic.demo_like(), tmp_path / "results")
     (tmp_path / "empty").mkdir()
     reference = tmp_path / "reference.json"
@@ -65,7 +65,7 @@ def test_what_is_no_table(tmp_path):
 
 
 def test_limits_that_a_number_passes(tmp_path):
-    """On the side where a statistic has one; where it has none, none is stated."""
+    """A limit is only stated on a side where the statistic has one."""
     table = synthetic.write(synthetic.demo_like(), tmp_path)
     for column, value, expected in [("r2cv_q", "1.5", "a number of at most 1, or nothing"), ("logit_sd", "-2", "a number of at least 0, or nothing"),
                                     ("pc0_offset", "2", "a number from 0 to 1, or nothing")]:  # fmt: skip

@@ -1,4 +1,4 @@
-"""What `analyze` puts into one table and where its summary goes; files that say something else than they should."""
+"""What `analyze` puts into one table and where its summary is written; files with wrong contents."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def captures(tmp_path_factory):
 
 
 def change(source, target, config=(), **keys):
-    """A copy of a capture whose description says something else, in both places where it stands."""
+    """A copy of a capture with a changed description, in both files that have one."""
     shutil.copytree(source, target)
     file = target / "moments.safetensors"
     data = file.read_bytes()
@@ -85,7 +85,9 @@ def test_baselines_stand_first(captures, tmp_path):
 
 
 def test_tables_are_a_folder(captures, tmp_path, monkeypatch):
-    """As NAME.csv, which --out was once, it is NAME; by default `tables`. The last line says what a precision takes."""
+    """For NAME.csv, a former meaning of --out, the folder is NAME; the default is `tables`. The last line says how many documents a precision
+    needs.
+    """
     monkeypatch.chdir(tmp_path)
     files = {"qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json"}
     for given, folder, line in [([], "tables", ""), (["--out", "deep/mine"], "deep/mine", ""),
@@ -140,7 +142,7 @@ def test_what_cannot_be_compared(captures, tmp_path, config, keys, says):
 
 
 def test_captures_before_rope_are_refused(captures, tmp_path):
-    """As --pre-rope took them, before anything was published."""
+    """The text before RoPE as --pre-rope kept it, before the first release."""
     before = change(captures / LABELS[0], tmp_path / "before", point="pre-rope")
     result = analyze(before, out=tmp_path / "tables", options=["--quiet"])
     assert result.code == 3 and "key 'point': found 'pre-rope', expected 'post-rope'; capture it again\n" in result.stderr, result.stderr

@@ -1,4 +1,4 @@
-"""Corpora that Python's libraries write are read right; damaged ones are refused by name."""
+"""Corpora written by Python's libraries are read correctly; damaged ones are refused, with their name."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ COMPRESS = {"gz": lambda data, level: gzip.compress(data, compresslevel=level),
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_compressed_parts_of_any_size(tmp_path, suffix) -> None:
-    """Members or frames, buffers and lines end at unrelated places."""
+    """Members or frames, buffers and lines end at unrelated offsets."""
     rng = random.Random(0)
     documents = ["".join(rng.choices("abcdé🙂 ", k=rng.randrange(1, 40000))) for _ in range(60)]
     data = "".join(json.dumps({"text": text}) + "\n" for text in documents).encode()
@@ -209,7 +209,7 @@ def test_a_study_of_one_long_text(tmp_path, model) -> None:
 
 
 def test_errors_of_vectors_of_a_cut_text(tmp_path, model) -> None:
-    """Two halves of a text in two moods: blocks of neighbours show it, pieces dealt in turn would hide it."""
+    """A text whose two halves differ: blocks of neighbours show this in the errors; dealing pieces in turn would hide it."""
     rng = random.Random(6)
     mood = [range(8), range(tiny_models.VOCAB - 8, tiny_models.VOCAB)]
     row = {"tokens": [rng.choice(mood[i // 512]) for i in range(1024)]}

@@ -1,7 +1,7 @@
-"""Datasets of the Hub by their name: which files they are, what of them travels, and what a study makes of them.
+"""Datasets on the Hub by their name: which files they have, what is downloaded of them, and how a study uses them.
 
-The rules by which files are found are those of the `datasets` library (its page "Structure your repository"); rows are compared
-with what pyarrow reads from the same bytes.
+Files are found by the rules of the `datasets` library (its page "Structure your repository"); rows are compared with what pyarrow reads from the
+same bytes.
 """
 
 import gzip
@@ -68,7 +68,7 @@ def corpus_of(tmp_path, out="out"):
 
 
 def digest_of(client, tmp_path, some):
-    """What a capture of just these rows says of its documents."""
+    """The expected description of a capture's documents for exactly these rows."""
     path = tmp_path / "plain.jsonl"
     path.write_bytes(lines(some))
     out = tmp_path / f"plain{len(list(tmp_path.iterdir()))}"
@@ -79,7 +79,7 @@ def digest_of(client, tmp_path, some):
 
 A, B, C = rows(0), rows(10), rows(20)
 
-# Files of a repository, what is asked for, and the rows that are read.
+# Files of a repository, the request, and the rows that are read.
 LAYOUTS = {
     "shards in data": (
         {"data/test-00000-of-00002.parquet": parquet(A), "data/test-00001-of-00002-5d2a.parquet": parquet(B),
@@ -119,7 +119,7 @@ def test_files_of_a_split(hub, client, study, tmp_path, layout):
 
 
 def test_converted_parquet(hub, client, study, tmp_path):
-    """What nobody can read here, the Hub has as Parquet in a branch of its own."""
+    """A format that this program cannot read exists as Parquet in a branch of the Hub."""
     repository = hub.repository(DATASET, "datasets")
     repository.commit("main", {"test.csv": b"a,b\n"})
     failed = study(split="test")
@@ -135,7 +135,7 @@ def test_converted_parquet(hub, client, study, tmp_path):
 
 
 def travelled(hub):
-    """Bytes of files that the Hub has sent."""
+    """The bytes of files that the Hub has sent."""
     total = 0
     for request in hub.asked("bytes", "GET"):
         begin, end = request.headers["range"].removeprefix("bytes=").split("-")
@@ -144,7 +144,7 @@ def travelled(hub):
 
 
 def test_only_what_is_read_travels(hub, client, study, tmp_path):
-    """Footers, and of the row groups that are needed the columns that are needed; once."""
+    """Footers, and the needed columns of the needed row groups; each once."""
     many = rows(0, 120)
     first, second = parquet(many, group=10, junk=MiB // 2), parquet(rows(200, 4), junk=100)
     hub.repository(DATASET, "datasets").commit("main", {"test/0.parquet": first, "test/1.parquet": second})
@@ -190,7 +190,7 @@ def test_a_whole_file_in_the_cache_is_read_there(hub, client, study, tmp_path):
 
 
 def test_a_branch_that_moves(hub, client, study, tmp_path):
-    """Other documents are measured; the same ones at another commit are not."""
+    """Other documents are measured again; the same documents at another commit are not."""
     repository = hub.repository(DATASET, "datasets")
     repository.commit("main", {"test.jsonl": lines(A), "train.jsonl": lines(C)})
     assert study(split="test").code == 0
@@ -223,7 +223,7 @@ def test_what_is_not_there(hub, study, asked, said):
 
 
 def test_a_hub_that_is_away(hub, study, tmp_path):
-    """The dataset is taken as it was, with a warning; one without a card too."""
+    """The cached dataset is used, with a warning; also one without a card."""
     hub.repository(DATASET, "datasets").commit("main", {"test.parquet": parquet(A)})
     assert study(split="test").code == 0
     hub.always = {where: Fault(status=503, headers={"RateLimit": '"api";r=0;t=0'}) for where in ("api", "resolve", "bytes")}
