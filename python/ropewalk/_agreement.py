@@ -33,12 +33,12 @@ class Agreement(NamedTuple):
     ready: bool  # every process has all of its batches
 
 
-def agreement(said: Sequence[Reported]) -> Agreement:
+def agreement(reports: Sequence[Reported]) -> Agreement:
     """Decides what to do. Processes that close at the same time finish their measurement. A process that stops, or that closes alone, ends the
     measuring in all of them.
     """
-    problem = next((Problem(process, *one.problem) for process, one in enumerate(said) if one.problem), None)
-    over = any(one.stops for one in said) or any(one.closes for one in said) and not all(one.closes for one in said)
-    gone = [process for process, one in enumerate(said) if one.stops or one.closes] if over else []
-    ready = problem is None and not over and all(one.full or one.closes and one.batches > 0 for one in said)
+    problem = next((Problem(process, *one.problem) for process, one in enumerate(reports) if one.problem), None)
+    over = any(one.stops for one in reports) or any(one.closes for one in reports) and not all(one.closes for one in reports)
+    gone = [process for process, one in enumerate(reports) if one.stops or one.closes] if over else []
+    ready = problem is None and not over and all(one.full or one.closes and one.batches > 0 for one in reports)
     return Agreement(problem, over, gone, ready)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import torch
 
 # A function that receives the attention module, its queries, keys and mask, and the other arguments by name.
-Taker = Callable[["torch.nn.Module", "torch.Tensor", "torch.Tensor", Any, dict[str, Any]], None]
+Receiver = Callable[["torch.nn.Module", "torch.Tensor", "torch.Tensor", Any, dict[str, Any]], None]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -32,7 +32,7 @@ class Interface:
 
     def __init__(self, interface: Any) -> None:
         self._interface = interface
-        self._takers: list[Taker] = []
+        self._receivers: list[Receiver] = []
         look_up = type(interface).get_interface
         hand_out = outside(self._hand_out)
 
@@ -48,18 +48,18 @@ class Interface:
 
         self._get_interface = get_interface
 
-    def add(self, taker: Taker) -> None:
-        self._takers.append(taker)
+    def add(self, receiver: Receiver) -> None:
+        self._receivers.append(receiver)
         self._interface.get_interface = self._get_interface
 
-    def remove(self, taker: Taker) -> None:
-        self._takers.remove(taker)
-        if not self._takers:
+    def remove(self, receiver: Receiver) -> None:
+        self._receivers.remove(receiver)
+        if not self._receivers:
             del self._interface.get_interface
 
     def _hand_out(self, module: Any, query: Any, key: Any, mask: Any, named: dict[str, Any]) -> None:
-        for taker in list(self._takers):
-            taker(module, query, key, mask, named)
+        for receiver in list(self._receivers):
+            receiver(module, query, key, mask, named)
 
 
 _known: dict[int, Interface] = {}  # by the id of objects that transformers keeps as long as the process lives

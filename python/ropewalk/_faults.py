@@ -39,7 +39,7 @@ class Faults:
     def take(self, error: BaseException, then: str = DROPPED) -> None:
         """Handles an error of this process; `then` says what is done about it."""
         if not self.raised:
-            self.warn(_of_watch(told(error)), error, then)
+            self.warn(_of_watch(error_line(error)), error, then)
         elif self.awaited and error is not self._of_all:
             self._pending = error
         else:
@@ -47,7 +47,7 @@ class Faults:
 
     def take_of_all(self, kind: str, text: str, first: bool) -> None:
         """Handles an error that all processes know; the `first` process warns of it."""
-        error = again(kind, _of_watch(text))
+        error = rebuild_error(kind, _of_watch(text))
         if self.raised:
             self._of_all = error
             raise error
@@ -75,16 +75,16 @@ def _of_watch(text: str) -> str:
     return text if text.startswith("watch: ") else f"watch: {text}"
 
 
-def told(error: BaseException) -> str:
+def error_line(error: BaseException) -> str:
     """The error as one line. Errors that are not ours begin with their type."""
     text = " ".join(str(error).split())
     return text if isinstance(error, Error) else f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def kind_of(error: BaseException) -> str:
-    """A key from which `again` makes the same exception in another process."""
+    """A key from which `rebuild_error` makes the same exception in another process."""
     return next((name for name, kind in _KINDS.items() if isinstance(error, kind)), "")
 
 
-def again(kind: str, text: str) -> Error:
+def rebuild_error(kind: str, text: str) -> Error:
     return _KINDS.get(kind, Error)(text)

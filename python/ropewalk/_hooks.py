@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import torch
 
 # Called with layer, the module's id, queries, keys, positions, mask, scale, and whether the model got no positions.
-Take = Callable[[int, int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Any, "float | None", bool], None]
+VectorsReceiver = Callable[[int, int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Any, "float | None", bool], None]
 
 
 class Hooks:
@@ -22,7 +22,7 @@ class Hooks:
     see.
     """
 
-    def __init__(self, model: torch.nn.Module, take: Take) -> None:
+    def __init__(self, model: torch.nn.Module, take: VectorsReceiver) -> None:
         self._model, self._take = model, take
         self._interfaces: list[_attention.Interface] = []
         self._numbers: dict[int, int] = {}
@@ -30,7 +30,7 @@ class Hooks:
         self._counted = False  # a transformers model is running that got no positions
         self._gradients: bool | None = None  # whether the pass began with gradients; recomputation for the backward pass does not change it
         self._checkpoints: bool | None = None  # whether activations are recomputed; None: not yet known for this pass
-        self._taker = _taker(weakref.ref(self))
+        self._receiver = _receiver(weakref.ref(self))
         self.take_outside = _attention.outside(self.take)
         self.attached = False
         self._every_pass = False  # also take passes without gradients
@@ -39,7 +39,7 @@ class Hooks:
         self.attached = True
         self._numbers = _attention.numbered(self._model)
         for interface in _attention.interfaces(self._model):
-            interface.add(self._taker)
+            interface.add(self._receiver)
             self._interfaces.append(interface)
         for module in _attention.models(self._model):
             self._registered.append(module.register_forward_pre_hook(_AttentionRecorder(weakref.ref(self), True), with_kwargs=True))
@@ -47,7 +47,7 @@ class Hooks:
 
     def detach(self) -> None:
         for interface in self._interfaces:
-            interface.remove(self._taker)
+            interface.remove(self._receiver)
         for hook in self._registered:
             hook.remove()
         self._interfaces, self._registered, self.attached = [], [], False
@@ -104,7 +104,7 @@ class Hooks:
         return self._checkpoints
 
 
-def _taker(hooks: weakref.ref[Hooks]) -> _attention.Taker:
+def _receiver(hooks: weakref.ref[Hooks]) -> _attention.Receiver:
     """A taker with a weak reference, so that it keeps neither the hooks nor their model alive."""
 
     def take(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, mask: Any, named: dict[str, Any]) -> None:

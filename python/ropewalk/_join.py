@@ -43,7 +43,7 @@ def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any
     try:
         measurement.fetch()
     except Exception as error:
-        problem = _faults.kind_of(error), _faults.told(error)
+        problem = _faults.kind_of(error), _faults.error_line(error)
     sizes, layers, documents = measurement.shape()
     told: list[_Facts] = [_Facts(*one) for one in exchange(tuple(_Facts(problem, sizes, layers, documents, measurement.context, len(measurement.left_out), measurement.steps, measurement.last)))]
     for process, one in enumerate(told):

@@ -156,8 +156,8 @@ class MeasurementCycle:
         """
         measurement = self.measurement
         assert measurement is not None
-        said = self._exchange(Reported(measurement.batches, measurement.full, self._problem(measurement), self.stops, self.closes and not self.stops))
-        agreed = agreement(said)
+        reports = self._exchange(Reported(measurement.batches, measurement.full, self._problem(measurement), self.stops, self.closes and not self.stops))
+        agreed = agreement(reports)
         if agreed.problem or agreed.over:
             self._drop()
         if agreed.over:
@@ -172,7 +172,7 @@ class MeasurementCycle:
     def _problem(self, measurement: Measurement) -> tuple[str, str] | None:
         error = self._faults.pending() or measurement.problem
         if error is not None:
-            return _faults.kind_of(error), _faults.told(error)
+            return _faults.kind_of(error), _faults.error_line(error)
         if measurement.batches or self.closes or self.stops:
             return None
         return "UsageError", (
@@ -186,7 +186,7 @@ class MeasurementCycle:
         except Exception as error:
             self._drop()
             self._end_for_all([])
-            raise Error(f"watch: measuring ends, because the other processes do not answer: {_faults.told(error)}") from error
+            raise Error(f"watch: measuring ends, because the other processes do not answer: {_faults.error_line(error)}") from error
 
     def _end_for_all(self, stopped: list[int]) -> None:
         """Ends measuring in all processes; all know that there are no further exchanges."""
@@ -231,7 +231,7 @@ class MeasurementCycle:
         self._drop()
         if self._faults.raised and not isinstance(error, Error):
             raise error
-        self._say(0, measurement.step, _faults.kind_of(error), _faults.told(error))
+        self._say(0, measurement.step, _faults.kind_of(error), _faults.error_line(error))
 
     def _say(self, process: int, step: int, kind: str, text: str) -> None:
         """Reports the problem of a measurement in one of the processes: the first process warns, or each raises it."""

@@ -22,7 +22,7 @@ class Results:
     ) -> None:
         """Errors of the first process are raised in all of them. Collective."""
         self._faults = faults
-        self._tellers = _watch_log.tellers(log)
+        self._log_functions = _watch_log.log_functions(log)
         self._writer: Writer | None = None
         self.delivering = False
         problem = None
@@ -31,11 +31,11 @@ class Results:
                 self._writer = Writer(out, name, components)
             except Exception as error:
                 problem = error
-        said = processes.all(None if problem is None else (_faults.kind_of(problem), _faults.told(problem)))
+        reported = processes.all(None if problem is None else (_faults.kind_of(problem), _faults.error_line(problem)))
         if problem is not None:
             raise problem
-        if said[0] is not None:
-            raise _faults.again(*said[0])
+        if reported[0] is not None:
+            raise _faults.rebuild_error(*reported[0])
 
     @property
     def idle(self) -> bool:
@@ -65,7 +65,7 @@ class Results:
                 if error is not None:
                     self._faults.take(error, _faults.DROPPED)
                     continue
-                for tell in self._tellers:
+                for tell in self._log_functions:
                     try:
                         tell(future.result(), step)
                     except Exception as raised:

@@ -94,13 +94,13 @@ class Study:
             first = [name for name in CHECKPOINT if name in frame]
             return frame[[*first, *(name for name in frame if name not in first)]]
 
-        frame: pandas.DataFrame = self._files.once("checkpoints", read)
+        frame: pandas.DataFrame = self._files.read_once("checkpoints", read)
         return frame
 
     @property
     def summary(self) -> dict[str, Any]:
         """summary.json: numbers over all heads, with standard errors."""
-        summary: dict[str, Any] = self._files.once("summary", self._files.summary)
+        summary: dict[str, Any] = self._files.read_once("summary", self._files.summary)
         return summary
 
     def table(self, name: Literal["heads", "components", "bands", "curves", "changes", "loss"], kind: Kind = "pandas") -> Any:
@@ -143,9 +143,9 @@ class Study:
 
     def _with_effects(self, heads: pandas.DataFrame) -> pandas.DataFrame:
         """Adds the cost of edits, where there were any."""
-        if not all(self._files.beside(name).is_file() for name in EFFECTS):
+        if not all(self._files.sibling(name).is_file() for name in EFFECTS):
             return heads
-        table, sets = self._files.once("effects", lambda: [_tables.convert(_tables.read(self._files.beside(name)), "pandas") for name in EFFECTS])
+        table, sets = self._files.read_once("effects", lambda: [_tables.convert(_tables.read(self._files.sibling(name)), "pandas") for name in EFFECTS])
         members = {(one.checkpoint, one.set): set(one.members.split(",")) for one in sets[sets.draw.isna()].itertuples()}
 
         def of(line: Any) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ class Study:
 
     def trajectory(self, layer: int, head: int) -> pandas.DataFrame:
         """One head over the run: one row per checkpoint, the numbers of PC0 (qk.csv) and of the head (heads.csv)."""
-        found: pandas.DataFrame = self._files.once(f"head {layer} {head}", lambda: self._trajectory(layer, head))
+        found: pandas.DataFrame = self._files.read_once(f"head {layer} {head}", lambda: self._trajectory(layer, head))
         return found.copy()
 
     def _trajectory(self, layer: int, head: int) -> pandas.DataFrame:
@@ -183,7 +183,7 @@ class Study:
         pc0 = pc0[(pc0.layer == layer) & (pc0.q_head == head) & (pc0.pc == 0)]
         if pc0.empty:
             raise UsageError(f"{self.path}: holds no head {head} of layer {layer}")
-        if self._files.beside("heads.csv").is_file():
+        if self._files.sibling("heads.csv").is_file():
             heads = self.heads
             new = [*HEAD, *(name for name in heads.columns if name not in pc0.columns)]
             pc0 = pc0.merge(heads[new], on=HEAD, how="left")
@@ -208,12 +208,12 @@ class Study:
             return self._figures[name]
         core = _module.core()
         over, depth = core.figure_names(name)
-        return self._drawn(self._files.once(f"figure of {name}", lambda: self._draw([name], [])), over if by == "training" else depth, name)
+        return self._drawn(self._files.read_once(f"figure of {name}", lambda: self._draw([name], [])), over if by == "training" else depth, name)
 
     def portrait(self, x: str, y: str) -> Figure:
         """A scatter plot of every head by two statistics, at some checkpoints of the run."""
         core = _module.core()
-        return self._drawn(self._files.once(f"portrait of {x} and {y}", lambda: self._draw([], [(x, y)])), core.portrait_name(x, y), f"{x} and {y}")
+        return self._drawn(self._files.read_once(f"portrait of {x} and {y}", lambda: self._draw([], [(x, y)])), core.portrait_name(x, y), f"{x} and {y}")
 
     def show(self) -> Page:
         """The interactive page of the study (docs/report.md), in a frame of the notebook."""
@@ -227,7 +227,7 @@ class Study:
 
     @property
     def _figures(self) -> dict[str, Figure]:
-        figures: dict[str, Figure] = self._files.once("figures", lambda: self._draw([], []))
+        figures: dict[str, Figure] = self._files.read_once("figures", lambda: self._draw([], []))
         return figures
 
     def _draw(self, statistics: list[str], portraits: list[tuple[str, str]]) -> dict[str, Figure]:
@@ -289,7 +289,7 @@ class Study:
 
     def _paired(self, a: str, b: str) -> bool | None:
         """Whether changes.csv pairs two checkpoints. A run compares whole documents; captures only know the cut ones."""
-        if not self._files.beside("changes.csv").is_file():
+        if not self._files.sibling("changes.csv").is_file():
             return None
         changes = self._files.frame("changes")
         found = changes.paired[(changes["from"].isin((a, b))) & (changes["to"].isin((a, b)))]

@@ -25,22 +25,22 @@ class StudyFiles:
         self._read: dict[str, Any] = {}  # what was read, by name
         self._stamp: object = None  # state of the files when they were read
 
-    def beside(self, name: str) -> Path:
+    def sibling(self, name: str) -> Path:
         """A file in the table's folder; a table with another name than qk.csv has none."""
         return self.path.parent / name if self.path.name == "qk.csv" else self.path / name
 
     def arrow(self, name: str) -> pyarrow.Table:
         if name not in ("heads", "components", "bands", "curves", "changes", "loss"):
             raise UsageError(f"'{name}' is not a table; expected heads, components, bands, curves, changes or loss")
-        if name == "loss" and not self.beside("loss.csv").is_file():
-            raise UsageError(f"{self.beside('loss.csv')}: this table does not exist; write `loss: true` in the experiment to measure the loss")
-        return _tables.read(self.path if name == "components" else self.beside(f"{name}.csv"))
+        if name == "loss" and not self.sibling("loss.csv").is_file():
+            raise UsageError(f"{self.sibling('loss.csv')}: this table does not exist; write `loss: true` in the experiment to measure the loss")
+        return _tables.read(self.path if name == "components" else self.sibling(f"{name}.csv"))
 
     def frame(self, name: str) -> pandas.DataFrame:
-        frame: pandas.DataFrame = self.once(name, lambda: _tables.convert(self.arrow(name), "pandas"))
+        frame: pandas.DataFrame = self.read_once(name, lambda: _tables.convert(self.arrow(name), "pandas"))
         return frame
 
-    def once(self, name: str, read: Callable[[], Any]) -> Any:
+    def read_once(self, name: str, read: Callable[[], Any]) -> Any:
         """Reads something once, until any file changes: numbers of two runs must not be mixed."""
         while True:
             now = self._facts()
@@ -60,7 +60,7 @@ class StudyFiles:
     def _facts(self) -> list[tuple[int, int, int] | None]:
         """Facts about the files that change when they are replaced."""
         found: list[tuple[int, int, int] | None] = []
-        for path in (self.path, *(self.beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", *EFFECTS, "summary.json"))):
+        for path in (self.path, *(self.sibling(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", *EFFECTS, "summary.json"))):
             try:
                 facts = path.stat()
             except OSError:
@@ -71,7 +71,7 @@ class StudyFiles:
 
     def summary(self) -> dict[str, Any]:
         """summary.json, read again."""
-        path = self.beside("summary.json")
+        path = self.sibling("summary.json")
         try:
             summary = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):

@@ -9,7 +9,7 @@ from typing import Any
 from .errors import UsageError
 
 Values = dict[str, float]
-Teller = Callable[[Values, int], None]
+LogFunction = Callable[[Values, int], None]
 
 # Keys of summary.json that are reported; the results folder has all of them.
 MEANS = (
@@ -34,7 +34,7 @@ def _put(found: Values, name: str, leaf: dict[str, Any] | None) -> None:
             found[f"ropewalk/{name}{key}"] = float(leaf[part])
 
 
-def tellers(log: Any) -> list[Teller]:
+def log_functions(log: Any) -> list[LogFunction]:
     """Functions of values and step, from a SummaryWriter, a run of wandb or trackio, a Lightning logger, a callable, or a list of them."""
     if log is None:
         return []
@@ -53,5 +53,5 @@ def tellers(log: Any) -> list[Teller]:
     if callable(log):
         return [lambda values, step: log(values, step)]
     if isinstance(log, Iterable) and not isinstance(log, str | bytes | dict):
-        return [teller for one in log for teller in tellers(one)]
+        return [function for one in log for function in log_functions(one)]
     raise UsageError(f"log: found {type(log).__name__}, expected a SummaryWriter, a run of wandb or trackio, or a function of values and step")

@@ -20,10 +20,10 @@ void require_statistic(const char* option, const std::string& key) {
 }
 
 // The values of --statistic, --portrait and --distance, each of which can be repeated.
-AskedFigures asked_figures(const std::vector<std::string>& keys,
-                           const std::vector<std::string>& pairs,
-                           const std::vector<std::string>& heads) {
-  AskedFigures asked;
+RequestedFigures requested_figures(const std::vector<std::string>& keys,
+                                   const std::vector<std::string>& pairs,
+                                   const std::vector<std::string>& heads) {
+  RequestedFigures asked;
   for (const std::string& given : keys) {
     const std::vector<std::string> names = names_of(given);
     if (names.empty())
@@ -102,7 +102,7 @@ void add_figures(CLI::App& app) {
   verb->callback([options, experiment, keys, pairs, heads, axis, list] {
     DrawOptions parsed = *options;
     if (!axis->empty()) parsed.figures.axis = time_axis(*axis);
-    parsed.figures.asked = asked_figures(*keys, *pairs, *heads);
+    parsed.figures.asked = requested_figures(*keys, *pairs, *heads);
     if (!experiment->empty()) parsed.experiment = read_experiment(*experiment);
     for (std::string& label : parsed.figures.portraits) CLI::detail::trim(label);
     std::erase(parsed.figures.portraits, "");

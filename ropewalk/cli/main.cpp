@@ -38,7 +38,7 @@ enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2, kInput = 3, kSystem = 4, kSi
 ropewalk::Communicator processes;  // processes that work on the verb together
 
 // Takes the right to print the last error. The thread of interrupt.h may already have it.
-void take_the_last_word() {
+void claim_last_message() {
   if (ropewalk::is_first_to_end()) return;
   for (;;) ::pause();
 }
@@ -56,7 +56,7 @@ bool may_report() {
 }
 
 int fail(int code, std::string_view message) {
-  take_the_last_word();
+  claim_last_message();
   if (processes.alone()) {
     ropewalk::log::error("{}", message);
   } else if (code < kSignal && may_report()) {  // the launcher reports signals
@@ -81,7 +81,7 @@ int finish() {
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   const int error = errno;
   if (written) {
-    take_the_last_word();
+    claim_last_message();
     return kOk;
   }
   if (error == EPIPE) return kSignal + SIGPIPE;  // what `| head` expects

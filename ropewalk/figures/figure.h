@@ -6,8 +6,8 @@
 
 #include "ropewalk/analysis/run/run_numbers.h"
 #include "ropewalk/base/files/json.h"
-#include "ropewalk/figures/asked_figures.h"
 #include "ropewalk/figures/parts/time_axis.h"
+#include "ropewalk/figures/requested_figures.h"
 
 namespace ropewalk {
 
@@ -22,7 +22,7 @@ struct FigureOptions {
   std::vector<std::string>
       // labels of checkpoints for phase portraits; empty: six spread over the run, or all models
       portraits;
-  AskedFigures asked;            // in addition to those of every run
+  RequestedFigures asked;        // in addition to those of every run
   std::optional<TimeAxis> axis;  // x axis of figures over training; empty: labels
 
   TimeAxis time() const { return axis.value_or(TimeAxis::labels); }
@@ -35,7 +35,7 @@ struct FigureOptions {
 std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& options);
 
 // The names of the files of all possible figures.
-std::vector<std::string> figure_names(const AskedFigures& asked);
+std::vector<std::string> figure_names(const RequestedFigures& asked);
 
 // Names of figures that a statistic of qk.csv names but for which the table has no numbers.
 std::vector<std::string> missing_figures(const RunNumbers& run);

@@ -81,7 +81,7 @@ std::vector<LayerQuota> quotas(const ChosenSet& set, const ByLayer& others,
 }
 
 // Removes one random unit from the list and returns it.
-QueryHead take_one(std::vector<QueryHead>& units, std::mt19937_64& random) {
+QueryHead remove_random_unit(std::vector<QueryHead>& units, std::mt19937_64& random) {
   // The high half of a product, as in resampling.cpp: unlike std::uniform_int_distribution it gives
   // the same draw with every standard library.
   const auto index = static_cast<size_t>(((random() >> 32) * units.size()) >> 32);
@@ -100,7 +100,7 @@ std::vector<QueryHead> draw(const std::vector<LayerQuota>& plan, ByLayer others,
         open.insert(open.end(), others[layer].begin(), others[layer].end());
       }
       if (open.empty()) return {};  // an earlier quota used all of them
-      const QueryHead one = take_one(open, random);
+      const QueryHead one = remove_random_unit(open, random);
       std::erase(others[one.layer], one);
       drawn.push_back(one);
     }

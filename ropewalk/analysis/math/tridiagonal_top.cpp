@@ -81,7 +81,7 @@ class EigenvalueSearch {
 
   // Makes the first vectors orthogonal to each other. Returns whether all are still eigenvectors
   // after that.
-  bool settle_vectors() {
+  bool orthogonalize_vectors() {
     std::vector<double> rest(static_cast<size_t>(d_));
     for (int64_t i = 0; i < used_; ++i) {
       double* const v = vector(i);
@@ -242,7 +242,7 @@ std::optional<LargestEigenpairs> largest_eigenpairs(const Tridiagonal& matrix, i
                                                     double less) {
   if (!matrix.usable() || count > std::min(kMostTop, matrix.size())) return std::nullopt;
   EigenvalueSearch search(matrix, count, matrix.diagonal()[0] - less * matrix.corner());
-  if (!search.found() || !search.settle_vectors()) return std::nullopt;
+  if (!search.found() || !search.orthogonalize_vectors()) return std::nullopt;
   LargestEigenpairs top;
   for (int64_t i = 0; i <= count; ++i) top.values.push_back(search.value(i) * matrix.scale());
   top.vectors = std::move(search.vectors());

@@ -45,8 +45,8 @@ BlockPairs::BlockPairs(const StreamInput& input)
   times_blocks_ = at::empty({count, count, d}, at::kDouble);
 }
 
-void BlockPairs::times_taken(const at::Tensor& x, const std::vector<bool>& wanted,
-                             at::Tensor& taken) {
+void BlockPairs::times_left_out(const at::Tensor& x, const std::vector<bool>& wanted,
+                                at::Tensor& taken) {
   const int64_t* const pair_of = number.const_data_ptr<int64_t>();
   const auto want = [&](int64_t pair) { return wanted[static_cast<size_t>(pair)]; };
   // The index of each pair (b, b), in the order of b.

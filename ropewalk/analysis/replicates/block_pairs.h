@@ -26,7 +26,7 @@ class BlockPairs {
 
   // Multiplies the vectors of the wanted pairs, [pairs, d], by the products that leaving out the
   // pair's blocks subtracts.
-  void times_taken(const at::Tensor& x, const std::vector<bool>& wanted, at::Tensor& taken);
+  void times_left_out(const at::Tensor& x, const std::vector<bool>& wanted, at::Tensor& taken);
 
   // The products without a pair's blocks, about the mean of the remaining tokens.
   at::Tensor left_products(const at::Tensor& total, int64_t pair) const;
@@ -46,7 +46,7 @@ class BlockPairs {
   // counts once.
   at::Tensor both(const at::Tensor& of_blocks) const;
 
-  at::Tensor of_blocks_, times_blocks_;  // buffers of times_taken: [b, d], [b, g, d]
+  at::Tensor of_blocks_, times_blocks_;  // buffers of times_left_out: [b, d], [b, g, d]
 };
 
 }  // namespace ropewalk

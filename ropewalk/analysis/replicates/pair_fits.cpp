@@ -61,14 +61,14 @@ class PairFits {
 
   at::Tensor solve() {  // [pairs, d]
     want(true);
-    begin_single();
+    start_single_fits();
     take_steps(kConverged);
     want(false);
     if (direct_) {
-      begin_single();
+      start_single_fits();
     } else {
       RitzDirections::find(directions_, d_);
-      begin_double();
+      start_double_fits();
     }
     take_steps(kConvergedPair);
     return x_.own;
@@ -108,7 +108,7 @@ class PairFits {
   }
 
   // Sets z to the preconditioned residual of the wanted fits, which is close to their error.
-  void make_z() {
+  void precondition() {
     times_inverse(left_, z_.own);
     each([&](int64_t i, const Fit&) {
       double *const z = mutable_row(z_.own, i), *const total = mutable_row(z_.total, i);
@@ -120,7 +120,7 @@ class PairFits {
   }
 
   // Starts from the whole sample's inverse, scaled to the tokens that remain.
-  void begin_single() {
+  void start_single_fits() {
     times_inverse(pairs_.left_position, x_.own);
     each([&](int64_t i, const Fit&) {
       const double more = pairs_.all * *row(pairs_.inverse, i);
@@ -129,7 +129,7 @@ class PairFits {
     });
   }
 
-  void begin_double() {
+  void start_double_fits() {
     const at::Tensor position = input_.position.contiguous();
     const at::Tensor whole = at::mv(inverse_, position);
     const int64_t* const number = pairs_.number.const_data_ptr<int64_t>();
@@ -148,22 +148,22 @@ class PairFits {
 
   // Iterates until every wanted fit is as exact as requested.
   void take_steps(double converged) {
-    pairs_.times_taken(x_.own, wanted_, taken_);
+    pairs_.times_left_out(x_.own, wanted_, taken_);
     each([&](int64_t i, const Fit&) {
       double* const left = mutable_row(left_, i);
       std::copy_n(row(pairs_.left_position, i), d_, left);
       blend(left, 1, -1, row(x_.total, i), d_);
       blend(left, 1, 1, row(taken_, i), d_);
     });
-    make_z();
+    precondition();
     each([&](int64_t i, Fit& one) {
       std::copy_n(row(z_.own, i), d_, mutable_row(p_.own, i));
       std::copy_n(row(z_.total, i), d_, mutable_row(p_.total, i));
       one.goal = dot(row(x_.own, i), row(pairs_.left_position, i), d_) * converged;
       one.size = dot(row(left_, i), row(p_.own, i), d_);
     });
-    for (int step = 0; step < kMostSteps && still_wanted(); ++step) take_step();
-    if (!still_wanted()) return;
+    for (int step = 0; step < kMostSteps && any_unfinished(); ++step) take_step();
+    if (!any_unfinished()) return;
     direct_ = true;
     each([&](int64_t i, const Fit&) { solve_directly(i); });
   }
@@ -171,7 +171,7 @@ class PairFits {
   // Marks finished fits; returns whether any is left. A finished fit takes one more step, because
   // its direction is already known: with the length of the step before, which is nearly right and
   // costs no product.
-  bool still_wanted() {
+  bool any_unfinished() {
     bool any = false;
     each([&](int64_t i, const Fit& one) {
       const bool done = one.size <= one.goal;
@@ -183,7 +183,7 @@ class PairFits {
   }
 
   void take_step() {
-    pairs_.times_taken(p_.own, wanted_, taken_);
+    pairs_.times_left_out(p_.own, wanted_, taken_);
     each([&](int64_t i, Fit& one) {
       double* const left_p = mutable_row(taken_, i);
       blend(left_p, -1, 1, row(p_.total, i), d_);
@@ -195,7 +195,7 @@ class PairFits {
       x_.blend_row(i, 1, one.length, p_);
       blend(mutable_row(left_, i), 1, -one.length, left_p, d_);
     });
-    make_z();
+    precondition();
     each([&](int64_t i, Fit& one) {
       const double next = dot(row(left_, i), row(z_.own, i), d_);
       p_.blend_row(i, next / one.size, 1, z_);

@@ -128,7 +128,7 @@ Json changed_axes(const CheckpointTable& to, const std::vector<HeadChange>& head
 // summary of each checkpoint; and over the heads whose PC0 is the same axis in both, with their
 // signs carried. Where signs or axes flip, the two contradict each other, and neither counts as
 // real.
-Json in_two_ways(Change all, size_t heads, const Change& stayed, size_t staying) {
+Json compare_both_means(Change all, size_t heads, const Change& stayed, size_t staying) {
   const bool agree = all.value * stayed.value > 0;
   Json json = leaf(all);
   json["real"] = agree && all.real();
@@ -164,7 +164,7 @@ class HeadDifferences {
       const Change stayed =
           subtract(estimate(same_.before(), of_run, what), estimate(same_.after(), of_run, what),
                    same_.after().block_sizes, pair_);
-      return in_two_ways(all, after_.group().rows.size(), stayed, same_.after().rows.size());
+      return compare_both_means(all, after_.group().rows.size(), stayed, same_.after().rows.size());
     }
     Json json = leaf(all);
     if (view.statistic->step) {

@@ -30,7 +30,7 @@ std::string labels(const std::vector<const CheckpointTable*>& checkpoints) {
 }
 
 // The checkpoints' names as part of a sentence.
-std::string in_words(const std::vector<const CheckpointTable*>& checkpoints) {
+std::string name_checkpoints(const std::vector<const CheckpointTable*>& checkpoints) {
   if (checkpoints.size() == 1) return checkpoints.front()->label;
   return fmt::format("{} seeds of random weights", checkpoints.size());
 }
@@ -147,8 +147,13 @@ Json top_heads(const CheckpointComparison* baseline, const CheckpointComparison*
         const double score = score_of(change);
         Candidate& known = best[head];
         if ((other && key == kLogits) || score <= known.score) continue;
-        known = {score,    view, change, labels(comparison->from()), in_words(comparison->from()),
-                 to.label, other};
+        known = {score,
+                 view,
+                 change,
+                 labels(comparison->from()),
+                 name_checkpoints(comparison->from()),
+                 to.label,
+                 other};
       }
     }
   }

@@ -16,8 +16,8 @@ constexpr double kHeld = 0.9;  // share of the variance
 // variance in each replicate; the last one counts in part. Only components from `begin` to `end`,
 // counted from the largest, are looked at one by one; NaN where the last component falls outside
 // [begin, end).
-at::Tensor held_by(const StreamReplicates& stream, const at::Tensor& components, int64_t begin,
-                   int64_t end) {
+at::Tensor components_needed(const StreamReplicates& stream, const at::Tensor& components,
+                             int64_t begin, int64_t end) {
   const int64_t d = components.size(0), cases = stream.cases();
   const at::Tensor rows = components.slice(1, d - end, d - begin).t().flip(0).contiguous();
   const at::Tensor image = times_products(rows, stream.products);  // [replicates, end - begin, d]
@@ -44,9 +44,9 @@ at::Tensor rank90(const StreamReplicates& stream) {
   const at::Tensor held = stream.full_sample_eigenvalues().flip(0).clamp_min(0).cumsum(0);
   const auto needed = (held < held[d - 1] * kHeld).sum().item<int64_t>();
   const at::Tensor& components = stream.full_sample_eigenvectors();
-  rank = held_by(stream, components, std::max<int64_t>(0, needed - margin),
-                 std::min(d, needed + margin));
-  if (at::isnan(rank).any().item<bool>()) rank = held_by(stream, components, 0, d);
+  rank = components_needed(stream, components, std::max<int64_t>(0, needed - margin),
+                           std::min(d, needed + margin));
+  if (at::isnan(rank).any().item<bool>()) rank = components_needed(stream, components, 0, d);
   return rank;
 }
 

@@ -47,8 +47,8 @@ std::string bare_name(std::string_view name, const std::vector<IndexedView>& vie
 
 // The first few keys that contain all words of a name, as logit_pos_share does for logit_share;
 // else those that begin with the name.
-std::vector<std::string> with_words_of(const std::string& name,
-                                       const std::vector<std::string_view>& keys) {
+std::vector<std::string> keys_with_words_of(const std::string& name,
+                                            const std::vector<std::string_view>& keys) {
   constexpr size_t kFew = 4;
   std::vector<std::string> words(1);
   for (const char c : name) {
@@ -94,7 +94,7 @@ std::string unknown_statistic_error(std::string_view key) {
   } else {
     near = nearest_few(key, keys);
     if (near.empty()) near = nearest_few(bare, keys);
-    if (near.empty()) near = with_words_of(bare, keys);
+    if (near.empty()) near = keys_with_words_of(bare, keys);
   }
   if (near.empty()) {
     return fmt::format(

@@ -62,7 +62,7 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
   return set;
 }
 
-void refuse_vectors_of_many(const CaptureOptions& options) {
+void refuse_vectors_with_processes(const CaptureOptions& options) {
   const Communicator& processes = options.model.processes;
   if (!options.vectors || processes.alone()) return;
   throw UsageError(
@@ -144,7 +144,7 @@ void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet&
 void capture(const CaptureOptions& given) {
   CaptureOptions options = given;
   options.model.head = options.keep.loss;
-  refuse_vectors_of_many(options);
+  refuse_vectors_with_processes(options);
   OpenModel model;
   DocumentSet documents;
   open_and_read(options, model, documents,
@@ -161,7 +161,7 @@ std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
                                                  const OpenModel& model,
                                                  const DocumentSet& documents,
                                                  const PendingWrite& pending) {
-  refuse_vectors_of_many(options);
+  refuse_vectors_with_processes(options);
   const Communicator& processes = options.model.processes;
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();

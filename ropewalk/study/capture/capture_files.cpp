@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Files that desktops create in folders that a user opened; they can be removed.
-bool is_litter(const fs::path& path) {
+bool is_desktop_file(const fs::path& path) {
   const std::string name = path.filename().string();
   std::error_code ignored;
   return (name == ".DS_Store" || name == "Thumbs.db" || name.starts_with("._")) &&
@@ -52,7 +52,7 @@ void add_foreign(const fs::path& folder, const std::function<bool(const fs::path
   }
   if (error) foreign.push_back(folder);
   for (const auto& entry : entries) {
-    if (!is_litter(entry.path()) && !ours(entry.path())) foreign.push_back(entry.path());
+    if (!is_desktop_file(entry.path()) && !ours(entry.path())) foreign.push_back(entry.path());
   }
 }
 

@@ -97,7 +97,7 @@ std::string today() {
 }
 
 // Updates names and wording in a capture's description; its numbers stay.
-void describe_anew(StoredCapture& capture, const CaptureInfo& words) {
+void update_description(StoredCapture& capture, const CaptureInfo& words) {
   if (words.described() == capture.info.described()) return;
   write_file_atomically(capture.folder / kCaptureName, words.described().dump(2) + "\n");
   capture.info = words;
@@ -172,7 +172,7 @@ void CaptureStore::adopt(StoredCapture& capture, const CaptureInfo& info) {
   CaptureInfo words = capture.info;
   words.names() = info.names();
   words.config = info.config;
-  describe_anew(capture, words);
+  update_description(capture, words);
   const fs::path target = folder_of(info.label);
   if (capture.folder == target) return;
   clear(info.label);

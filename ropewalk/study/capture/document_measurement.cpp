@@ -66,7 +66,7 @@ bool DocumentMeasurement::fits_with_pending(int64_t held) const {
   if (!model.device.is_cpu()) return held + other <= free_memory() / 2;
   if (held + other > model.memory / 4) return false;
   MemoryNeeds needs =
-      memory_needs(model.text.config, setting_.weights, longest(), /*collecting=*/0);
+      memory_needs(model.text.config, setting_.weights, longest(), /*collector_bytes=*/0);
   try {
     needs.reserved = held;
     const MemoryPlan alone = plan_memory(needs, model.memory);

@@ -84,7 +84,7 @@ class DocumentMeasurement {
   // Throws UsageError where an edit is impossible (check_edit), or where a single edit does not fit
   // into memory. `collecting`: bytes of the device that a round's collectors need
   // (Observer::workspace).
-  EditPlan plan_rounds(std::span<const Edit> edits, int64_t collecting) const;
+  EditPlan plan_rounds(std::span<const Edit> edits, int64_t collector_bytes) const;
   // Runs edits, instead of run(). For each round, `begin` gives the collectors, and `finished` is
   // called with the round's edits, whose results stay valid where a later round fails.
   void run_rounds(std::span<const Edit> edits, const EditPlan& plan,
@@ -103,7 +103,7 @@ class DocumentMeasurement {
   double seconds() const;
   // The number of stages of a whole pass; edits count theirs from the shared pass on.
   int64_t stages() const { return setting_.weights.extent().last_stage() + 1; }
-  size_t edits_at_once(std::span<const Edit> edits, int64_t collecting) const;
+  size_t edits_at_once(std::span<const Edit> edits, int64_t collector_bytes) const;
   int64_t longest() const;  // The length of the longest document, in tokens.
   static int64_t count_tokens(std::span<const Document> documents);
 

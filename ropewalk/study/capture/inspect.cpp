@@ -34,13 +34,13 @@ std::string ranges(const std::vector<int64_t>& layers) {
   return text.empty() ? "none" : text;
 }
 
-int64_t collecting(const OpenModel& model) {
+int64_t collector_bytes(const OpenModel& model) {
   const CaptureShape shape = collector_options({}, model, {}).shape(model.text.config.d_head);
   return moments_workspace(model.text.config, shape, model.context, model.dtype, model.device);
 }
 
 MemoryNeeds weight_needs(const OpenModel& model) {
-  return memory_needs(model.text.config, model.weights(), model.context, collecting(model));
+  return memory_needs(model.text.config, model.weights(), model.context, collector_bytes(model));
 }
 
 // The lines of format_inspection().
@@ -193,7 +193,7 @@ Json inspect_model(const OpenModel& model) {
                     {"hidden_bytes_per_document", hidden},
                     {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
                     {"activations_bytes", layer_workspace(config, model.context, model.dtype,
-                                                          model.device, collecting(model))},
+                                                          model.device, collector_bytes(model))},
                     {"program_bytes", kProgram + kVectorsBuffer}};
   json["flops_per_document"] = flops_per_document(model);
   return json;

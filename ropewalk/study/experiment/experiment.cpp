@@ -55,7 +55,7 @@ std::string read_statistic(const YamlValue& value) {
 }
 
 void read_figures(const YamlValue& value, Experiment& experiment) {
-  AskedFigures& figures = experiment.figures;
+  RequestedFigures& figures = experiment.figures;
   value.map({{"statistics",
               [&](const YamlValue& v) {
                 for (const YamlValue& one : v.list()) {

@@ -10,8 +10,8 @@
 #include "ropewalk/analysis/ablation/edit_name.h"
 #include "ropewalk/analysis/ablation/set_name.h"
 #include "ropewalk/base/files/json.h"
-#include "ropewalk/figures/asked_figures.h"
 #include "ropewalk/figures/parts/time_axis.h"
+#include "ropewalk/figures/requested_figures.h"
 #include "ropewalk/moments/keep_options.h"
 #include "ropewalk/study/source/dataset.h"
 
@@ -71,7 +71,7 @@ struct Experiment {
   std::optional<int64_t> head_count;
   int64_t head_seed = 0;
   std::vector<std::string> portraits;
-  AskedFigures figures;  // in addition to those of every run
+  RequestedFigures figures;  // in addition to those of every run
   TimeAxis axis = TimeAxis::labels;
   std::string dtype = "auto";
   std::string device = "auto";

@@ -92,21 +92,21 @@ void read_folder(const fs::path& folder, bool read_weights,
 }
 
 // A model that contains checkpoints without a path of their own.
-struct Place {
+struct ModelSource {
   std::string name;
   fs::path folder;                          // empty: the model is on the Hub
   std::map<std::string, std::string> refs;  // branches and tags on the Hub, with their commits
 };
 
 // The models of checkpoints, by phase; the Hub is asked once per model.
-std::map<const Phase*, const Place*> find_model_sources(const Experiment& experiment,
-                                                        const std::vector<AuditSubject>& subjects,
-                                                        std::map<std::string, Place>& indexes) {
-  std::map<const Phase*, const Place*> found;
+std::map<const Phase*, const ModelSource*> find_model_sources(
+    const Experiment& experiment, const std::vector<AuditSubject>& subjects,
+    std::map<std::string, ModelSource>& indexes) {
+  std::map<const Phase*, const ModelSource*> found;
   for (const AuditSubject& subject : subjects) {
     const std::optional<std::string>& name = experiment.model_of(*subject.phase);
     if (subject.entry->path || found.contains(subject.phase)) continue;
-    Place& index = indexes.try_emplace(name.value_or("")).first->second;
+    ModelSource& index = indexes.try_emplace(name.value_or("")).first->second;
     found[subject.phase] = &index;
     if (!index.name.empty()) continue;
     index.name = name.value_or("");
@@ -130,8 +130,8 @@ std::map<const Phase*, const Place*> find_model_sources(const Experiment& experi
 void read_subjects(const Experiment& experiment, bool read_weights,
                    const std::shared_ptr<KnownHeaders>& headers,
                    std::vector<AuditSubject>& subjects) {
-  std::map<std::string, Place> indexes;
-  const std::map<const Phase*, const Place*> models =
+  std::map<std::string, ModelSource> indexes;
+  const std::map<const Phase*, const ModelSource*> models =
       find_model_sources(experiment, subjects, indexes);
   run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
     AuditSubject& subject = subjects[i];
@@ -139,7 +139,7 @@ void read_subjects(const Experiment& experiment, bool read_weights,
     if (entry.path) {
       return read_folder(experiment.resolve(*entry.path), read_weights, headers, subject);
     }
-    const Place& index = *models.at(subject.phase);
+    const ModelSource& index = *models.at(subject.phase);
     if (!index.folder.empty()) {
       return read_folder(experiment.folder_in(index.folder, entry), read_weights, headers, subject);
     }

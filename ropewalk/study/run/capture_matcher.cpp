@@ -12,7 +12,7 @@ namespace {
 
 // The properties that decide the second moments. Weights are compared last, when all else agrees;
 // ids belong to the documents.
-Json way_of(Json identity) {
+Json second_moment_identity(Json identity) {
   identity.erase("weights");
   identity.erase("kept");
   if (identity.contains("vectors") && identity["vectors"].is_object()) {
@@ -43,10 +43,10 @@ CaptureMatcher::CaptureMatcher(const Study& study, const PlannedCheckpoint& plan
       documents_(
           study.documents_for(planned, model ? model->context : planned.vectors->info.context)),
       info_(model ? describe_capture(planned.capture, *model, documents_) : planned.vectors->info),
-      identity_(way_of(info_.identity())) {}
+      identity_(second_moment_identity(info_.identity())) {}
 
 bool CaptureMatcher::same_measure(const CaptureInfo& other) {
-  return way_of(other.identity()) == identity_ && same_weights(other);
+  return second_moment_identity(other.identity()) == identity_ && same_weights(other);
 }
 
 std::set<std::string> CaptureMatcher::missing(const CaptureInfo& other) const {
@@ -88,13 +88,13 @@ bool CaptureMatcher::can_resume(const StateInfo& state, int64_t before) {
   if (!same || !weights.is_string()) return false;
   CaptureInfo other;
   other.weights = weights.get<std::string>();
-  return way_of(state.identity) == identity_ &&
+  return second_moment_identity(state.identity) == identity_ &&
          state.identity.value("kept", Json::object()) == keep_json(info_.accumulators) &&
          same_weights(other);
 }
 
 std::string CaptureMatcher::difference(const CaptureInfo& other) {
-  Json before = way_of(other.identity());
+  Json before = second_moment_identity(other.identity());
   Json now = identity_;
   // Where documents differ, how texts are cut into pieces says nothing more.
   if (other.documents != info_.documents) before["pieces"] = now["pieces"] = 0;

@@ -28,8 +28,8 @@ StoredCapture* find_capture(CaptureStore& store, const std::string& label, const
 
 // A capture of the same checkpoint and context from when it had another number of contexts, and
 // therefore another label.
-const StoredCapture* of_other_label(CaptureStore& store, const PlannedCheckpoint& planned,
-                                    const CaptureInfo& info) {
+const StoredCapture* capture_with_other_label(CaptureStore& store, const PlannedCheckpoint& planned,
+                                              const CaptureInfo& info) {
   for (const StoredCapture& capture : store.captures()) {
     const std::string name = split_label(capture.info.label).name;
     const bool same = name == planned.checkpoint && capture.info.context == info.context;
@@ -85,7 +85,8 @@ std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store
       task.why = mine.difference(there->info);
     } else if (store.damaged(label)) {
       task.why = "its capture is damaged";
-    } else if (const StoredCapture* other = of_other_label(store, *task.planned, mine.info())) {
+    } else if (const StoredCapture* other =
+                   capture_with_other_label(store, *task.planned, mine.info())) {
       task.why = mine.difference(other->info);
       if (!task.why.empty() && !mine.same_documents(other->info)) {
         task.why += fmt::format(": documents are chosen for the longest context, {}",

@@ -50,7 +50,7 @@ bool is_measured(const CheckpointTask& task) {
 }
 
 // `download`: bytes that must be downloaded first.
-std::string to_do(const CheckpointTask& task, int64_t download) {
+std::string describe_task(const CheckpointTask& task, int64_t download) {
   const int64_t done = done_documents(task);
   if (task.action == Action::leave_out) return "not requested";
   if (!is_measured(task)) return "measured already";
@@ -75,10 +75,10 @@ struct RunCosts {
 };
 
 std::string row(const CheckpointTask& task, const std::string& context, const std::string& tokens,
-                const std::string& size, const std::string& operations, const std::string& to_do) {
+                const std::string& size, const std::string& operations, const std::string& task) {
   return fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n",
                      task.planned->capture.label, task.planned->phase, context, tokens, size,
-                     operations, to_do);
+                     operations, task);
 }
 
 std::string row_of_vectors(const CheckpointTask& task, RunCosts& costs) {
@@ -90,7 +90,7 @@ std::string row_of_vectors(const CheckpointTask& task, RunCosts& costs) {
   }
   const int64_t context = vectors.info.context;
   return row(task, context > 0 ? std::to_string(context) : "–", "–",
-             format_bytes(vectors.source.bytes()), "–", to_do(task, download));
+             format_bytes(vectors.source.bytes()), "–", describe_task(task, download));
 }
 
 std::string row_of_weights(const CheckpointTask& task, RunCosts& costs) {
@@ -116,7 +116,7 @@ std::string row_of_weights(const CheckpointTask& task, RunCosts& costs) {
              options.random ? "random"
              : remote       ? "on the Hub"
                             : format_bytes(needed_weights(model)),
-             fmt::format("{:.3g}", flops / 1e12), to_do(task, download));
+             fmt::format("{:.3g}", flops / 1e12), describe_task(task, download));
 }
 
 std::string describe(const RunCosts& costs) {

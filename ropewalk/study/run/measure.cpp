@@ -38,7 +38,7 @@ class StudyRunner {
 
  private:
   // Records the failure of a checkpoint; rethrows errors that concern more than this checkpoint.
-  void note_failure(const PlannedCheckpoint& planned, const std::exception& error);
+  void record_failure(const PlannedCheckpoint& planned, const std::exception& error);
   // The first process decides, and sends the decisions to the others.
   std::vector<CheckpointTask> decide();
   // Starts to read weights that will be needed.
@@ -96,7 +96,7 @@ bool is_to_measure(const CheckpointTask& task) {
          task.action == Action::extend;
 }
 
-void StudyRunner::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
+void StudyRunner::record_failure(const PlannedCheckpoint& planned, const std::exception& error) {
   const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
   if (signal || processes_.count() > 1) std::rethrow_exception(std::current_exception());
   result_.failures.push_back({planned.capture.label, std::current_exception()});
@@ -239,7 +239,7 @@ void StudyRunner::finish_writing() {
     written.done.get();
     finish(*written.planned, written.later);
   } catch (const std::exception& error) {
-    note_failure(*written.planned, error);
+    record_failure(*written.planned, error);
   }
 }
 
@@ -351,7 +351,7 @@ MeasuredStudy StudyRunner::run() {
       take(tasks[i], later);
       if (!is_to_measure(tasks[i])) evict(*tasks[i].planned, later);
     } catch (const std::exception& error) {
-      note_failure(*tasks[i].planned, error);
+      record_failure(*tasks[i].planned, error);
     }
   }
   finish_writing();

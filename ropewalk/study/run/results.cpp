@@ -68,8 +68,8 @@ bool is_damaged(const MeasuredCheckpoint& measured) {
 
 // Discards a damaged capture, with a line in the log, so that its checkpoint is measured again. A
 // second failure is not damage: stop instead of looping.
-void give_up_capture(const Study& study, const MeasuredCheckpoint& measured, const InputError& why,
-                     std::set<std::string>& again) {
+void discard_damaged_capture(const Study& study, const MeasuredCheckpoint& measured,
+                             const InputError& why, std::set<std::string>& again) {
   const std::string& label = measured.planned->capture.label;
   if (!again.insert(label).second) {
     throw InputError("{}, even after '{}' was measured again", why.what(), label);
@@ -91,7 +91,7 @@ CheckpointTable analyze_checkpoint(const Study& study, const MeasuredCheckpoint&
     if (!is_damaged(measured)) {
       throw AnalysisFailure(measured.planned->capture.label, error, measured.folder);
     }
-    give_up_capture(study, measured, error, again);
+    discard_damaged_capture(study, measured, error, again);
     throw DamagedCapture(error.what());
   }
   checkpoint.label = measured.planned->capture.label;

@@ -46,7 +46,7 @@ bool is_of_machine(const std::exception_ptr& error) {
 // Reports the first failure before an error about writing results, which would hide it. With
 // --keep-going it was reported when it happened. A full disk stops both the checkpoint and the
 // results; it is then reported once.
-void tell_first_failure(const Study& study, const MeasuredStudy& measured) {
+void log_first_failure(const Study& study, const MeasuredStudy& measured) {
   if (measured.failures.empty() || study.options.keep_going) return;
   const std::exception_ptr& first = measured.failures.front().error;
   if (is_of_machine(first) && is_of_machine(std::current_exception())) {
@@ -74,14 +74,14 @@ void report_failures(const Study& study, const MeasuredStudy& measured) {
 // Writes a manifest at the beginning, which says to which study the folder belongs and keeps the
 // records of former runs. Where nothing can be written, the user learns it before anything is
 // measured.
-void claim_folder(const Study& study, const Json& former) {
+void write_first_manifest(const Study& study, const Json& former) {
   const bool known = former.is_object() && former.contains("tables");
   write_manifest(study, known ? former : describe_study(study, {}));
 }
 
 // Locks the folder and returns the manifest of a former run. The folder is checked again after it
 // is locked, because another run may have been faster.
-Json hold_folder(const Study& study, std::optional<ResultsFolder>& folder) {
+Json lock_folder(const Study& study, std::optional<ResultsFolder>& folder) {
   const auto look = [&] {
     Json manifest = read_json_or_null(study.out / kManifest);
     require_own_folder(study, manifest);
@@ -90,7 +90,7 @@ Json hold_folder(const Study& study, std::optional<ResultsFolder>& folder) {
   look();
   folder.emplace(study.out);
   Json manifest = look();
-  claim_folder(study, manifest);
+  write_first_manifest(study, manifest);
   return manifest;
 }
 
@@ -112,7 +112,7 @@ std::string run_study(const RunOptions& options) {
   }
   std::optional<ResultsFolder> folder;
   Json manifest;
-  if (processes.first()) manifest = hold_folder(study, folder);
+  if (processes.first()) manifest = lock_folder(study, folder);
   const std::string token = processes.from_first(temporary_token());
   set_temporary_token(processes.first() ? token : fmt::format("{}-{}", token, processes.rank()));
   for (DocumentSet& documents : study.documents) broadcast_documents(documents, processes);
@@ -124,7 +124,7 @@ std::string run_study(const RunOptions& options) {
       try {
         written = write_results(study, measured, manifest, again);
       } catch (const std::exception&) {
-        tell_first_failure(study, measured);
+        log_first_failure(study, measured);
         throw;
       }
     }

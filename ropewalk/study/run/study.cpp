@@ -64,7 +64,7 @@ void check_audit(const Study& study, const Audit& audit) {
 }
 
 // The models that read a text: "qwen3-4b, qwen3-8b".
-std::string readers(const StudyPlan& plan, size_t text) {
+std::string models_reading(const StudyPlan& plan, size_t text) {
   std::string labels;
   for (const PlannedCheckpoint& planned : plan.checkpoints) {
     if (planned.text == text) labels += (labels.empty() ? "" : ", ") + planned.capture.label;
@@ -143,7 +143,7 @@ Study open_study(const RunOptions& options) {
     const DocumentSet& documents = study.documents[text];
     const TextPlan& plan = study.plan.texts[text];
     log::info("{}: {}, {} of up to {} tokens; {}", study.experiment.name,
-              study.documents.size() > 1 ? readers(study.plan, text) : what,
+              study.documents.size() > 1 ? models_reading(study.plan, text) : what,
               count(documents.documents, "document"), plan.longest_context,
               documents.describe_skipped());
   }

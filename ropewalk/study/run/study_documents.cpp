@@ -80,13 +80,13 @@ CorpusSource find_corpus(const Experiment& experiment) {
 }
 
 // A range of the corpus's documents.
-struct Part {
+struct DocumentRange {
   std::optional<int64_t> documents;  // default: all
   int64_t after = 0;                 // number of documents before it
 };
 
 DocumentSet read_part(const Experiment& experiment, const StudyPlan& plan, size_t text,
-                      const Part& part, std::optional<Dataset>& found) {
+                      const DocumentRange& part, std::optional<Dataset>& found) {
   const CorpusSource source = find_corpus(experiment);
   DocumentOptions wanted;
   wanted.context = plan.texts[text].longest_context;

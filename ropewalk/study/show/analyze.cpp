@@ -85,11 +85,11 @@ bool order_by_training(std::vector<CheckpointTable>& checkpoints) {
   return moved;
 }
 
-GivenCapture parse_capture(const std::string& text) {
+CaptureArgument parse_capture(const std::string& text) {
   const size_t at = text.find('=');
   std::error_code ignored;
   if (at == text.npos || fs::exists(text, ignored)) return {text, ""};
-  GivenCapture given{text.substr(at + 1), text.substr(0, at)};
+  CaptureArgument given{text.substr(at + 1), text.substr(0, at)};
   if (given.label.empty() || given.folder.empty() || invalid_utf8_offset(given.label)) {
     throw UsageError("'{}': expected a capture, or LABEL=CAPTURE to give it another label",
                      printable(text));

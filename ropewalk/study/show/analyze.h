@@ -28,11 +28,11 @@ void analyze(const AnalyzeOptions& options);
 
 // Parses the argument of analyze for one capture: LABEL=PATH, unless the whole argument is an
 // existing path. Throws UsageError where the label is empty or not text.
-struct GivenCapture {
+struct CaptureArgument {
   std::filesystem::path folder;
   std::string label;  // empty: the label that the capture states
 };
-GivenCapture parse_capture(const std::string& text);
+CaptureArgument parse_capture(const std::string& text);
 
 // The analysis of one capture.
 CheckpointTable analyze_folder(const std::filesystem::path& capture, const AnalyzeOptions& options);

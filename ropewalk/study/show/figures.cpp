@@ -56,9 +56,9 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
 }
 
 // Warns of statistics that are requested and that the table lacks.
-void warn_of_missing(const RunNumbers& run, const AskedFigures& asked) {
+void warn_of_missing(const RunNumbers& run, const RequestedFigures& asked) {
   std::set<std::string> said;
-  for (const std::string& key : asked_keys(asked)) {
+  for (const std::string& key : requested_keys(asked)) {
     const size_t view = find_view(key);
     if (has_numbers(run, view) || !said.insert(key).second) continue;
     const bool of_heads_table = all_views()[view].statistic->table == Table::heads;

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Whether a manifest contains this table's hash; the name of the table may differ.
-bool is_of(const Json& manifest, const fs::path& table) {
+bool has_hash_of(const Json& manifest, const fs::path& table) {
   const Json files = recorded_files(manifest.value("tables", Json()));
   const auto stated = files.find(table.filename().string());
   return stated == files.end() || *stated == Json(sha256_file(table));
@@ -29,7 +29,7 @@ Json read_manifest(const fs::path& path, const fs::path& table) {
   if (!fs::exists(path, ignored)) return {};
   Json json = read_json_file(path);
   check_manifest(json, path.string());
-  if (is_of(json, table)) return json;
+  if (has_hash_of(json, table)) return json;
   log::warning("{}: belongs to another {}, by the hash that it states; it is ignored",
                path.string(), table.filename().string());
   return {};
@@ -92,8 +92,8 @@ void append(std::vector<T>& list, const std::vector<T>& more) {
 
 }  // namespace
 
-TableFigures table_figures(const fs::path& table, const AskedFigures& more) {
-  for (const std::string& key : asked_keys(more)) {
+TableFigures table_figures(const fs::path& table, const RequestedFigures& more) {
+  for (const std::string& key : requested_keys(more)) {
     const std::string problem = unknown_statistic_error(key);
     if (!problem.empty()) throw UsageError("{}", problem);
   }

@@ -21,6 +21,6 @@ struct TableFigures {
 // Reads a table with the files next to it, and makes the figures that its manifest requests, and
 // `more`. Throws InputError where the manifest is invalid, and what read_tables and make_figures
 // throw.
-TableFigures table_figures(const std::filesystem::path& table, const AskedFigures& more = {});
+TableFigures table_figures(const std::filesystem::path& table, const RequestedFigures& more = {});
 
 }  // namespace ropewalk

@@ -49,7 +49,7 @@ void require_table(const fs::path& table) {
 
 // Reads a file of a folder of tables; an invalid file is left out.
 template <typename Read>
-void read_if_whole(const fs::path& path, const Read& read) {
+void read_or_leave_out(const fs::path& path, const Read& read) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return;
   if (!fs::is_regular_file(path, ignored)) {
@@ -65,12 +65,15 @@ void read_if_whole(const fs::path& path, const Read& read) {
 }
 
 void read_others(RunTable& heads, const fs::path& folder) {
-  read_if_whole(folder / kHeads, [&](const fs::path& path) { read_heads_table(heads, path); });
-  read_if_whole(folder / kBands,
-                [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
-  read_if_whole(folder / kCurves,
-                [&](const fs::path& path) { read_series_table(heads, SeriesTable::curves, path); });
-  read_if_whole(folder / kLossTable, [&](const fs::path& path) { read_loss_table(heads, path); });
+  read_or_leave_out(folder / kHeads, [&](const fs::path& path) { read_heads_table(heads, path); });
+  read_or_leave_out(folder / kBands, [&](const fs::path& path) {
+    read_series_table(heads, SeriesTable::bands, path);
+  });
+  read_or_leave_out(folder / kCurves, [&](const fs::path& path) {
+    read_series_table(heads, SeriesTable::curves, path);
+  });
+  read_or_leave_out(folder / kLossTable,
+                    [&](const fs::path& path) { read_loss_table(heads, path); });
 }
 
 // A loss.csv that is left over from another table of the same checkpoints must not be shown with

@@ -14,7 +14,7 @@ using PortraitPair = std::pair<std::string, std::string>;
 
 // Figures that a user requests in addition to those of every run. Statistics, by key (view_look.h):
 // over training and by depth, and portraits of two of them. Heads: their logits against distance.
-struct AskedFigures {
+struct RequestedFigures {
   std::vector<std::string> statistics;
   std::vector<PortraitPair> portraits;
   std::vector<QueryHead> distance;
@@ -30,9 +30,9 @@ std::string over_training_name(const std::string& key);
 std::string by_depth_name(const std::string& key);
 std::string portrait_name(const PortraitPair& pair);
 inline constexpr const char* kHeadDistance = "distance_heads";
-std::vector<std::string> asked_names(const AskedFigures& asked);
+std::vector<std::string> requested_names(const RequestedFigures& asked);
 
 // Every key that is requested.
-std::vector<std::string> asked_keys(const AskedFigures& asked);
+std::vector<std::string> requested_keys(const RequestedFigures& asked);
 
 }  // namespace ropewalk
