@@ -1,6 +1,6 @@
 import type { Leaf } from "./data/blob";
 
-/** How numbers are written: a true minus sign, and a dash for what is missing. */
+/** The format of numbers: a true minus sign, and a dash for missing ones. */
 export const DASH = "–";
 
 export function decimals(value: number | null | undefined, digits = 3): string {
@@ -10,13 +10,13 @@ export function decimals(value: number | null | undefined, digits = 3): string {
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : `−${text.slice(1)}`;
 }
 
-/** A standard error; one that rounding would take away is said to be smaller than the last digit. */
+/** A standard error; one that would round to 0 is shown as smaller than the last digit. */
 export function errorText(se: number, digits = 3): string {
   const text = decimals(se, digits);
   return se > 0 && Number(text) === 0 ? `<${(10 ** -digits).toFixed(digits)}` : text;
 }
 
-/** "0.812 ± 0.004"; the error is left out where it is not known, and where nothing varied: that is no certainty. */
+/** "0.812 ± 0.004"; the error is left out where it is unknown, and where nothing varied, which does not mean certainty. */
 export function withError(value: number | null | undefined, se: number | null | undefined, digits = 3): string {
   const text = decimals(value, digits);
   return text === DASH || !se
@@ -41,7 +41,7 @@ export function count(value: number, one: string, many = `${one}s`): string {
   return `${value.toLocaleString("en")} ${value === 1 ? one : many}`;
 }
 
-/** As qk.csv has it (C's %.9g): nine significant digits, nothing where missing. */
+/** The format of qk.csv (C's %.9g): nine significant digits, empty where missing. */
 export function csvNumber(value: number): string {
   if (Number.isNaN(value)) return "";
   if (value === 0) return "0";

@@ -50,7 +50,7 @@ function oneOf<T extends string>(value: string | null, allowed: readonly T[], ot
   return allowed.includes(value as T) ? (value as T) : otherwise;
 }
 
-/** Anything that this run does not know falls back to how the page opens. */
+/** Everything that this run does not know gets its initial value. */
 export function readFragment(run: Run, fragment: string): State {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const start = initialState(run);
@@ -97,12 +97,12 @@ export function readFragment(run: Run, fragment: string): State {
   };
 }
 
-/** What Back returns to: another view, or a head's panel opened or closed. The rest changes the entry. */
+/** The changes to which Back returns: another view, or a head's panel opened or closed. Other changes replace the entry. */
 function isStep(before: State, after: State): boolean {
   return before.view !== after.view || (before.focus === null) !== (after.focus === null);
 }
 
-/** Keeps the address and the state in step, both ways. Entries of ours carry how far the page was scrolled. */
+/** Keeps the address and the state equal, in both directions. Our history entries store the scroll position. */
 export function bindAddress(run: Run, store: Store): void {
   let timer = 0;
   let written = store.state;

@@ -11,13 +11,13 @@ export interface Choice {
 
 export interface Picker {
   element: HTMLElement;
-  /** Shows what is chosen: one, or in a picker of several, any number. */
+  /** Shows the choice: one key, or in a picker of several any number. */
   show(chosen: readonly string[]): void;
 }
 
 let made = 0;
 
-/** A picker of several: what its button says, and what stands at the foot of the list. */
+/** A picker of several: the text of its button, and the elements below the list. */
 export interface Several {
   text: (chosen: number) => string;
   extra: HTMLElement[];
@@ -52,7 +52,7 @@ function optionList(id: string, label: string, choices: Choice[], several: boole
   return { options, groups, list };
 }
 
-/** The elements of a picker, before they do anything. */
+/** The elements of a picker, without their behaviour. */
 function elements(label: string, choices: Choice[], several: Several | undefined) {
   const id = `picker-${++made}`;
   const value = h("span", { class: "picker-value", "data-number": several ? ofPage("columns") : null });
@@ -81,8 +81,8 @@ function elements(label: string, choices: Choice[], several: Several | undefined
 }
 
 /**
- * A button that opens a list in groups with a search; the definition of the one at hand stands below.
- * `several`: a press adds or removes one, and the list stays open.
+ * A button that opens a list in groups with a search; the definition of the current option is below it. `several`: a
+ * press adds or removes one, and the list stays open.
  */
 export function picker(
   label: string,
@@ -201,7 +201,7 @@ export function picker(
   };
 }
 
-/** A button for the foot of a picker of several. */
+/** A button below the list of a picker of several. */
 export function pickerButton(text: string, act: () => void): HTMLButtonElement {
   return button(text, act, { class: "button small" });
 }

@@ -12,7 +12,7 @@ export interface Palette {
   blues: string[];
   reds: string[];
   purples: string[];
-  /** From negative through nothing to positive. */
+  /** From negative through 0 to positive. */
   diverging: string[];
 }
 

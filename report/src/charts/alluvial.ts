@@ -11,8 +11,8 @@ const GAP = 7;
 const BAR = 16;
 
 /**
- * Classes as stacked columns, one per checkpoint; ribbons between neighbours are heads. Lines of a run, one for each context,
- * stand side by side without ribbons between them.
+ * Classes as stacked columns, one per checkpoint; ribbons between neighbouring columns are heads. A run with several
+ * contexts has one line of columns per context, without ribbons between the lines.
  */
 export function alluvial(
   run: Run,
@@ -21,7 +21,7 @@ export function alluvial(
   pick: (from: number, to: number, cell: [number, number]) => void,
 ): SVGSVGElement {
   const steps = run.order.lines.flat();
-  /** Whether a column begins a line. */
+  /** Whether a column is the first of its line. */
   const begins = run.order.lines.flatMap((line) => line.map((_, i) => i === 0));
   const pitch = Math.max(96, Math.min(180, 1080 / Math.max(steps.length - 1, 1)));
   const width = 60 + pitch * Math.max(steps.length - 1, 1) + 60;

@@ -1,7 +1,7 @@
 import { px, s } from "../dom";
 import type { Axes } from "./portrait_frame";
 
-/** The classes where they lie: r_q from and to, r_k from and to. */
+/** The regions of the classes: r_q from and to, r_k from and to. */
 const ZONES: [string, number, number, number, number][] = [
   ["position-dominated", 0.7, 1.05, 0.7, 1.05],
   ["position-dominated", 0.7, 1.05, -1.05, -0.7],
@@ -15,13 +15,13 @@ const HEIGHT = 13;
 const CLEAR = 7; // pixels between a text and the middle of a point
 const INSIDE = 5; // pixels between a text and its zone's edge
 
-/** The names of the classes; only where both axes are those that make them. */
+/** The names of the classes; only where the axes are r_q and r_k. */
 export function zones({ x, y }: Axes): SVGGElement {
   const known = x.key === "r_q" && y.key === "r_k" ? ZONES : [];
   return s("g", { class: "zones" }, ...known.map(([name]) => s("text", { class: "zone" }, name)));
 }
 
-/** Puts each name where its zone has no points, and hides it where there is no such place. */
+/** Puts each name where its zone has no points, and hides it where there is no such position. */
 export function positionZones(group: Element, { toX, toY }: Axes, points: { x: number; y: number }[]): void {
   group.querySelectorAll(".zones > .zone").forEach((text, i) => {
     const [name, fromX, untilX, fromY, untilY] = ZONES[i];

@@ -8,15 +8,15 @@ import { isPrinting, onPrint } from "../print";
 import { button, card, scroller, type Note } from "../widgets";
 import { headLines, meanLines, type Line } from "./change_lines";
 
-/** Steps side by side on a sheet of paper. */
+/** Steps side by side on a printed page. */
 const PRINTED_STEPS = 4;
-/** As many are shown though no phase begins among them. */
+/** Up to so many steps are shown even if no phase begins among them. */
 const FEW_STEPS = 8;
 
 const checkpointOf = (run: Run, label: string) => run.checkpoints.find((c) => c.label === label);
 const phaseOf = (run: Run, label: string) => checkpointOf(run, label)?.phase ?? "";
 
-/** Of the column of a step: its checkpoints, and where they differ in phase or context. */
+/** The heading of a step's column: its checkpoints, and how they differ in phase or context. */
 function heading({ run }: Context, { from, to }: Difference, whole: boolean): HTMLElement {
   const [before, after] = [phaseOf(run, from), phaseOf(run, to)];
   const both = [from, to].flatMap((label) => checkpointOf(run, label) ?? []);
@@ -34,7 +34,7 @@ function heading({ run }: Context, { from, to }: Difference, whole: boolean): HT
   );
 }
 
-/** What changed between checkpoints, and whether it is more than chance of which documents were read. */
+/** What changed between checkpoints, and whether it is more than an effect of the choice of documents. */
 export function changes(context: Context): HTMLElement | null {
   const { run, summary } = context;
   const all = summary.differences();
@@ -81,7 +81,7 @@ export function changes(context: Context): HTMLElement | null {
   );
 }
 
-/** What "real" and "changed" mean, with the limits that the summary states. */
+/** The meaning of "real" and "changed", with the limits in the summary. */
 function rules({ run, summary: { changed } }: Context, all: Difference[]): Note {
   const parts = [
     "Change of each mean ± standard error; real where 0 is outside its 95 % interval over documents, and the two rows of a signed mean agree in sign.",

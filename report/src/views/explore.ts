@@ -5,7 +5,7 @@ import { headDetail } from "./head";
 import { portrait } from "./portrait";
 import { trajectories } from "./trajectories";
 
-/** Portrait, grid and what is selected in them. */
+/** The portrait, the grid and the selected heads. */
 export function explore(context: Context): Part {
   // From top to bottom, because the last one may scroll into view.
   const parts = [portrait(context), grid(context), trajectories(context), headDetail(context)];

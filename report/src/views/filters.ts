@@ -6,7 +6,7 @@ import { count } from "../format";
 import { chosen, initialState, passes, type RopeFilter } from "../state";
 import { button } from "../widgets";
 
-/** Which heads: layers, classes, RoPE or NoPE; and what is selected. */
+/** Filters heads by layers, classes, RoPE or NoPE; shows the selection. */
 export function filters({ run, store }: Context): Part {
   const bound = (label: string, end: 0 | 1) => {
     const input = h("input", {

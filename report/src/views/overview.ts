@@ -17,10 +17,10 @@ import { topHeads } from "./top_heads";
 
 const lossOf = ({ loss }: Checkpoint): Leaf => loss ?? { value: null, se: null };
 
-/** The study at a glance. */
+/** The most important results of the study. */
 export function overview(context: Context): Part {
   const { run, summary, store } = context;
-  /** Drawings over training, which follow the axis. */
+  /** Drawings over training, which follow the chosen axis. */
   const sparks: (() => void)[] = [];
   const last = run.steps[run.steps.length - 1];
   const [first] = run.order.wayTo(last);
@@ -166,7 +166,7 @@ interface Column {
   cell(c: Checkpoint): HTMLElement;
 }
 
-/** What a checkpoint is, the means over its heads, and the shares of classes. */
+/** The facts about a checkpoint, the means over its heads, and the shares of classes. */
 function columnsOf({ run, summary }: Context): Record<"what" | "means" | "shares", Column[]> {
   const stated = (key: string, value = (c: Checkpoint) => summary.entry(c)[key]): Column => ({
     name: key,
@@ -202,7 +202,7 @@ function columnsOf({ run, summary }: Context): Record<"what" | "means" | "shares
   };
 }
 
-/** Every number of the tiles at every checkpoint; of models side by side, the overview of them. */
+/** Every number of the tiles at every checkpoint; for independent models, a table of them. */
 function checkpoints(context: Context): HTMLElement {
   const { run } = context;
   const { what, means: numbers, shares } = columnsOf(context);

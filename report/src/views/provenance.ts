@@ -22,7 +22,7 @@ function shown(value: Json): string {
 
 const ofManifest = (key: string) => `manifest.json::${key}`;
 
-/** Each with where it is from. */
+/** A list of facts, each with its source. */
 function facts(entries: [string, Json, string?][]): HTMLElement {
   return h(
     "dl",
@@ -139,7 +139,7 @@ function manifestCard(json: Json): HTMLElement {
   );
 }
 
-/** Where the numbers come from. */
+/** Shows where the numbers come from. */
 export function provenance(context: Context): Part {
   const { blob } = context.run;
   const known = blob.manifest !== null;

@@ -8,7 +8,7 @@ import { button, card, columnHeads, row, scroller, type Column } from "../widget
 
 const SHOWN = 10;
 
-/** The heads that changed most, each with a sentence; null where nothing says so. */
+/** The heads that changed most, each with a sentence; null where the summary has no such list. */
 export function topHeads(context: Context): HTMLElement | null {
   const { run, summary, store } = context;
   const lines = summary.topHeads(SHOWN).flatMap((top) => {
@@ -55,7 +55,7 @@ export function topHeads(context: Context): HTMLElement | null {
   );
 }
 
-/** What edits cost of the smallest set that has all these heads, at the checkpoint that they changed to. */
+/** The cost of edits of the smallest set that contains all these heads, at the checkpoint to which they changed. */
 function effectsOf({ run }: Context, { layer, q_heads, to }: TopHead): Effect[] {
   const has = ({ heads }: Effect) => q_heads.every((wanted) => heads.some(([at, head]) => at === layer && head === wanted));
   const all = (run.blob.effects ?? []).filter((one) => one.checkpoint === to && has(one));
@@ -63,7 +63,7 @@ function effectsOf({ run }: Context, { layer, q_heads, to }: TopHead): Effect[] 
   return all.filter(({ set }) => set === smallest.set);
 }
 
-/** Never without random sets: anything that is done to heads costs something. */
+/** Always shown with random sets, because every edit of heads costs something. */
 function lossOf(effects: Effect[]): (string | Node)[] {
   const lines = effects.map((one) => {
     const from = (column: string) => `ablate.csv:${one.checkpoint}/${one.set}/${one.edit}:${column}`;
@@ -81,7 +81,7 @@ function lossOf(effects: Effect[]): (string | Node)[] {
 
 const errorOf = ({ effect, effect_se: se }: TopHead) => (se && effect !== null ? h("span", { class: "se" }, ` ± ${errorText(se, 2)}`) : "");
 
-/** What keeps a change from being one: chance, or its size. */
+/** The reason why a change does not count: chance, or its size. */
 function verdict({ summary: { changed } }: Context, top: TopHead): string {
   if (top.changed) return "changed";
   return changed && top.effect !== null && Math.abs(top.effect) < changed.min_change ? "too small" : "within noise";
@@ -95,7 +95,7 @@ function axis({ run }: Context, top: TopHead, heads: Head[], to: Checkpoint | un
   return [h("span", { class: "axis-moved" }, "moved"), h("span", { class: "axis-when muted" }, last ? `last at ${last.label}` : DASH)];
 }
 
-/** What is compared where checkpoints were read at different contexts. */
+/** Says which checkpoints are compared where contexts differ. */
 function contextNote({ run }: Context): string {
   if (run.order.several) return " Only checkpoints at the context of the last one are compared.";
   return run.order.mixed ? " These checkpoints were read at different contexts, on which R² depends: part of a change may come from the context." : "";

@@ -1,8 +1,8 @@
 // Collects the numbers of a page that a reader sees.
 
 /**
- * Numbers that are in sight: those with a source, and digits that have none and are no part of a name. Drawings' ticks and
- * titles are scales, not numbers; figures are checked mark by mark (drawings.mjs).
+ * The visible numbers: those with a source, and digits without one that are not part of a name. Ticks and titles of
+ * drawings are scales, not numbers; figures are checked mark by mark (drawings.mjs).
  */
 export function inSight(page) {
   return page.evaluate(() => {

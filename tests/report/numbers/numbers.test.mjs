@@ -10,7 +10,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** Looks at what is in sight; two numbers with one source are also the same where they have as many decimals. */
+/** Checks what is visible; two numbers with one source must also be equal where they have as many decimals. */
 async function check(page, files, where, bySource) {
   await settled(page);
   const { found, naked, seen } = await inSight(page);

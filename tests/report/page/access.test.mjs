@@ -49,7 +49,7 @@ test("the keyboard alone reaches a head, selects, filters and sorts", async () =
   };
   const focused = () =>
     page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent);
-  /** Tabs until something with this name has the focus. */
+  /** Presses Tab until an element with this name has the focus. */
   const tabTo = async (wanted) => {
     for (let i = 0; i < 80; ++i) {
       await page.keyboard.press("Tab");

@@ -10,7 +10,7 @@ after(() => browser.close());
 const HOSTILE = "</script><script>alert('label')</script><img src=x onerror=alert(1)>";
 const VIEWS = ["overview", "explore", "flow", "table", "provenance"];
 
-/** Opens every view; nothing may be asked for, complained about or shown as undefined. */
+/** Opens every view; there must be no request, no error and no "undefined". */
 async function walk(name) {
   const opened = await open(browser, report(name));
   const { page, noted } = opened;

@@ -10,7 +10,7 @@ after(() => browser.close());
 const PAPER = { viewport: { width: 703, height: 1030 }, colorScheme: "dark" }; // A4 within its margins
 const VIEWS = ["overview", "explore&head=3.5&heads=3.5_4.1&colour=r_k", "flow&moved=mixed_mixed", "table", "provenance"];
 
-/** Tables, figures and boxes whose content does not fit them or the page. */
+/** Tables, figures and boxes that are too small for their content, or too large for the page. */
 const cut = (page) =>
   page.evaluate(() =>
     [...document.querySelectorAll(".scroller, .grid-scroll, table, svg.chart, .figure-canvas")]

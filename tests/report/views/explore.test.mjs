@@ -12,7 +12,7 @@ before(async () => {
 after(() => browser.close());
 
 const pc0 = (label) => table.filter((row) => row.checkpoint === label && row.pc === "0");
-/** Where a number pair stands on the screen. */
+/** The position of a pair of numbers on the screen. */
 async function spot(page, r_q, r_k) {
   const box = await page.locator("svg.portrait").boundingBox();
   const scale = box.width / 560;

@@ -55,7 +55,7 @@ test("the portrait takes any two numbers, and a link keeps them", async () => {
   assert.equal(link.get("x"), "explained_variance");
   assert.match(await page.textContent('[data-axis="x"]'), /^explained variance of PC0/);
   assert.equal(await page.locator(".portrait .threshold, .portrait .zone").count(), 0);
-  /** Whether places on the screen are a straight function of numbers: the axis is theirs. */
+  /** Whether positions on the screen are a linear function of numbers, so that the axis is theirs. */
   const straight = (positions, numbers, way) => {
     const low = numbers.indexOf(Math.min(...numbers));
     const high = numbers.indexOf(Math.max(...numbers));

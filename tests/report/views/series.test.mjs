@@ -18,7 +18,7 @@ const DISTANCE = 'section[aria-label="Logits by distance"]';
 const PAIRS = 'section[aria-label="Rotary pairs"]';
 const of = (rows, label, layer, head) =>
   rows.filter((row) => row.checkpoint === label && row.layer === String(layer) && row.q_head === String(head));
-/** Centres of a curve's marks. */
+/** The centres of a curve's marks. */
 const marks = (page, selector) =>
   page.$$eval(`${selector} .marker`, (all) =>
     all.map((one) => {
@@ -30,7 +30,7 @@ const ticks = (page, selector) =>
   page.$$eval(`${selector} .tick`, (all) => all.map((one) => `${one.textContent} ${one.getAttribute("x")} ${one.getAttribute("y")}`));
 /** Offset and slope of the line through two points. */
 const through = ([a, b], [c, d]) => [b - (a * (d - b)) / (c - a), (d - b) / (c - a)];
-/** Places of the least and the largest. */
+/** The indexes of the smallest and the largest value. */
 const ends = (values) => [values.indexOf(Math.min(...values)), values.indexOf(Math.max(...values))];
 async function at(page, label) {
   await page.evaluate((to) => {

@@ -10,7 +10,7 @@ after(() => browser.close());
 const SMALL = { viewport: { width: 1280, height: 800 } };
 const view = (page) => page.evaluate(() => document.documentElement.dataset.view);
 const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute("aria-label"));
-/** Whether the panel's title is on the screen, below what stays on top. */
+/** Whether the panel's title is on the screen, below the elements that stay on top. */
 const inSight = (page) =>
   page.evaluate(() => {
     const { top, bottom } = document.getElementById("head-title").getBoundingClientRect();

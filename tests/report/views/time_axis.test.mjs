@@ -13,11 +13,11 @@ const slider = (page) => page.getByLabel("Checkpoint", { exact: true });
 const axis = (page) => page.getByLabel("axis", { exact: true });
 const now = (page) => page.innerText(".where .now");
 const share = (page) => slider(page).evaluate((one) => Number(one.value) / Number(one.max));
-/** Where the markers of queries stand in the first chart of a head, from left to right. */
+/** The positions of the queries' markers in the first chart of a head, from left to right. */
 const markers = (page) =>
   page.$$eval(".head-detail .card:first-of-type > .chart .queries .marker", (all) => all.map((one) => Number(one.getAttribute("cx"))));
 const near = (a, b, by = 0.01) => assert.ok(Math.abs(a - b) < by, `${a} and ${b}`);
-/** Where a step stands from the first positive one to the last one, from 0 to 1. */
+/** The position of a step between the first positive one and the last one, from 0 to 1. */
 const logShare = (step) => Math.log(step) / Math.log(143000);
 
 test("the timeline and a head's charts open by the experiment's axis, and 0 has a place of its own", async () => {
