@@ -82,7 +82,7 @@ class DocumentMeasurement {
   std::vector<DocumentValues> join(CaptureInfo& info);
 
   // Throws UsageError where an edit is impossible (check_edit), or where a single edit does not fit
-  // into memory. `collecting`: bytes of the device that a round's collectors need
+  // into memory. `collector_bytes`: bytes of the device that a round's collectors need
   // (Observer::workspace).
   EditPlan plan_rounds(std::span<const Edit> edits, int64_t collector_bytes) const;
   // Runs edits, instead of run(). For each round, `begin` gives the collectors, and `finished` is

@@ -78,16 +78,16 @@ def kill_a_run(study, out):
     process.wait()
 
 
-@pytest.mark.parametrize("place", IN_THE_WAY)
-def test_the_users_own_files_in_the_place_of_results(published, tmp_path, index):
+@pytest.mark.parametrize("name", IN_THE_WAY)
+def test_the_users_own_files_in_the_place_of_results(published, tmp_path, name):
     """Refused before anything is done."""
     out = tmp_path / "out"
-    write_own(out, index)
+    write_own(out, name)
     kill_a_run(published, out)
     refused = published.run(out, environment=published.client.environment)
     last = refused.stderr.strip().splitlines()[-1]
-    assert refused.code in (3, 4) and str(out / index).startswith(last.removeprefix("error: ").split(":")[0]), last
-    assert [p for p in out.rglob("*") if p.is_file()] == [out / index] and (out / index).read_bytes() == OWN
+    assert refused.code in (3, 4) and str(out / name).startswith(last.removeprefix("error: ").split(":")[0]), last
+    assert [p for p in out.rglob("*") if p.is_file()] == [out / name] and (out / name).read_bytes() == OWN
 
 
 def test_the_users_own_files_beside_results(published, tmp_path):

@@ -136,9 +136,9 @@ test("every number of the large page is qk.csv's", async () => {
     const { table: t } = JSON.parse(document.getElementById("data").textContent);
     const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     return Object.fromEntries(
-      Object.entries(t.columns).map(([name, { digits, positions }]) => {
+      Object.entries(t.columns).map(([name, { digits, places }]) => {
         const view = new DataView(bytes(digits).buffer);
-        const point = new Int8Array(bytes(positions).buffer);
+        const point = new Int8Array(bytes(places).buffer);
         return [name, Array.from(point, (p, i) => view.getInt32(4 * i, true) / 10 ** p)];
       }),
     );
