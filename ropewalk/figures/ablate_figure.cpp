@@ -37,7 +37,7 @@ std::string edit_words(const EditName& edit) {
   switch (edit.kind) {
     case EditName::Kind::distance:
       return edit.keep_mass ? "without its preference of distance"
-                            : "without its preference of distance, mass not kept";
+                            : "without its preference of distance, attention mass not kept";
     case EditName::Kind::window:
       return fmt::format("keys further than {:.0f} tokens away are not seen", edit.number);
     case EditName::Kind::still:
@@ -191,12 +191,12 @@ Json panel(const Ablation& ablation, const EditName& edit, size_t number, Json& 
 std::string subtitle(const Ablation& ablation) {
   const EditEffect& effect = ablation.cases.front().effects.front();
   std::string text = fmt::format(
-      "Loss without edits {} nats per token; {} of up to {} tokens that the capture did not read. "
-      "Lines: 95 % over {}.",
+      "Loss without edits: {} nats per token, on {} of up to {} tokens that the capture did not "
+      "read. Lines: 95 % intervals over {}.",
       theme::decimals(effect.loss, 3), format_number_of(ablation.documents.count(), "document"),
       *std::max_element(ablation.documents.tokens.begin(), ablation.documents.tokens.end()),
       effect.groups == ablation.documents.count() ? "documents" : "texts");
-  return text + " A total effect: other heads may stand in, so it is a lower bound.";
+  return text + " Other heads may compensate, so the effect is a lower bound.";
 }
 
 }  // namespace

@@ -254,8 +254,8 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   const MapExtent extent = extent_of(axis);
   const Json contexts = context_rows(axis, extent);
   std::string subtitle = fmt::format(
-      "Mean energy (squared length) of each rotary pair over {}{} RoPE heads{}, as a share of all "
-      "pairs'.",
+      "Mean energy (squared length) of each rotary pair over {}{} RoPE heads{}, as a share of the "
+      "energy of all pairs.",
       run.models ? "up to " : "", extent.heads,
       extent.some_left_out ? " with the most common angles" : "");
   if (!contexts.empty()) {

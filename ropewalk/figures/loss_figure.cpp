@@ -121,14 +121,15 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, bool 
   }
   text += ".";
   if (below) {
-    text += fmt::format(" Below: how much of position queries and keys hold, mean over {}{}.",
+    text += fmt::format(" Below: how well queries and keys predict position, mean over {}{}.",
                         heads_text(run, {find_view("r2cv_q")}),
                         run.baselines.empty() ? "" : "; dotted: freshly initialised weights");
   }
   if (contexts_differ(run)) {
-    text += " The loss depends on position: losses of different contexts do not compare.";
+    text += " The loss depends on position, so losses at different contexts cannot be compared.";
   }
-  if (run.models) text += " Losses of models compare where these share their tokens.";
+  if (run.models)
+    text += " Losses of models can only be compared where these have the same tokens.";
   return text + baselines_text(run);
 }
 

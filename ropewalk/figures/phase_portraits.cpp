@@ -241,8 +241,9 @@ Json portraits(const RunNumbers& run, const FigureOptions& options, size_t x, si
   std::string subtitle = "Each point is a head: r_q and r_k on PC0.";
   if (!published) {
     title = fmt::format("Heads by {} and {}", across.short_title(), up.short_title());
-    subtitle = fmt::format("Each point is a head, coloured by its class on PC0. Across: {} Up: {}",
-                           across.sentence(), up.sentence());
+    subtitle = fmt::format(
+        "Each point is a head, coloured by its class on PC0. Horizontal: {} Vertical: {}",
+        across.sentence(), up.sentence());
   }
   if (!across.thresholds().empty() || !up.thresholds().empty()) {
     subtitle += " Dashed: thresholds of the classes, 0.3 and 0.7.";

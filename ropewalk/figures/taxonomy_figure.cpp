@@ -173,7 +173,7 @@ std::string subtitle_of(const RunNumbers& run, bool numbered, const CheckpointAx
   if (!errors.empty()) {
     text += " Bars: ±1 standard error of the position-dominated share";
     text += errors.size() < axis.slots().size()
-                ? "; none where resampling the documents hardly moves it."
+                ? "; none where resampling the documents hardly changes it."
                 : ".";
   }
   if (!run.baselines.empty()) text += " Baseline: freshly initialised weights.";

@@ -193,10 +193,9 @@ void add_panels(Json& spec, Json datasets, Json panels, size_t columns, double g
 
 std::string distance_words(bool errors) {
   return fmt::format(
-      "Dashed, predicted: of the mean query and the mean key, turned by RoPE. Solid, actual: of "
-      "all pairs of tokens of a document that stand so far apart. The gap between the curves is "
-      "what "
-      "content adds.{}",
+      "Dashed: predicted from the mean query and the mean key, rotated by RoPE. Solid: the actual "
+      "mean over all pairs of tokens at this distance in a document. The gap between the curves is "
+      "what content adds.{}",
       errors ? " Shaded: ±1 standard error over documents." : "");
 }
 

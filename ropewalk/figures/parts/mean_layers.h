@@ -57,7 +57,7 @@ bool mean_outside(const CheckpointAxis& axis, const std::vector<MeanSeries>& ser
 
 // A sentence for figures in which a mean lies outside its band.
 inline constexpr const char* kMeanOutside =
-    " A mean outside its band is that of a few heads far from the others.";
+    " Where a mean is outside its band, a few heads are far from the others.";
 
 // Whether ±1 SD around the mean passes the limits of a number somewhere along the run.
 bool passes_limits(const CheckpointAxis& axis, const std::vector<MeanSeries>& series);

@@ -82,7 +82,7 @@ std::string phase_with_context(const RunNumbers& run, const CheckpointNumbers& n
 std::string notes_on_pc0(const RunNumbers& run) {
   std::string text = run.models ? of_models(run) : of_run(run.checkpoints.back());
   if (run.models && contexts_differ(run)) {
-    text += " Contexts differ: r and classes of one model differ between contexts, too.";
+    text += " Contexts differ, and r and classes depend on the context.";
   }
   return text;
 }
