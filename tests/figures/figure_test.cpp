@@ -219,7 +219,7 @@ TEST(Figures, NoBandPassesALimit) {
   EXPECT_DOUBLE_EQ(row["band_low"].get<double>(), 0.98) << "quartiles, as numpy.quantile has them";
   EXPECT_DOUBLE_EQ(row["band_high"].get<double>(), 0.98);
   EXPECT_NE(said(fit).find("the middle half of the heads"), std::string::npos) << said(fit);
-  EXPECT_NE(said(fit).find("A mean outside its band"), std::string::npos) << said(fit);
+  EXPECT_NE(said(fit).find("Where a mean is outside its band"), std::string::npos) << said(fit);
   EXPECT_EQ(layer_of(fit, "bands")["encoding"]["y"]["scale"]["domain"][1], 1);
   const Json far = over_training(run, {}, view_index("dist_argmax"));
   EXPECT_EQ(layer_of(far, "bands")["encoding"]["y"]["scale"]["domain"][0], 0);
