@@ -135,7 +135,7 @@ class Study:
 
         _checks.whole("n", n, 1)
         if by is not None:
-            return _top_heads.with_effects(self._files, _top_heads.top_by(self._files, by).head(n).reset_index(drop=True))
+            return _top_heads.with_effects(self._files, _top_heads.top_heads_by(self._files, by).head(n).reset_index(drop=True))
         found = self.summary.get("top_heads")
         if not found:
             raise UsageError(f"{self.path}: has neither a random baseline nor two checkpoints of one run, so changed heads are unknown")

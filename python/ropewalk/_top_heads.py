@@ -29,7 +29,7 @@ def with_effects(files: StudyFiles, heads: pandas.DataFrame) -> pandas.DataFrame
     return heads.assign(loss_effects=[of(line) for line in heads.itertuples()])
 
 
-def top_by(files: StudyFiles, by: str) -> pandas.DataFrame:
+def top_heads_by(files: StudyFiles, by: str) -> pandas.DataFrame:
     """By the effect on one statistic of changes.csv at the last checkpoint that was trained."""
     changes = files.frame("changes")
     if by not in set(changes.statistic):

@@ -83,7 +83,7 @@ void Tridiagonal::reduce(const double* first) {
   }
 }
 
-void Tridiagonal::turn(double* x) const {
+void Tridiagonal::to_reduced_basis(double* x) const {
   for (int64_t j = 0; j < d_; ++j) {
     const int64_t begin = j / cpu::kRowWidth * cpu::kRowWidth;
     kernel_->reflect(x + begin, 1, padded_, row(j) + begin, factors_[static_cast<size_t>(j)],
@@ -91,7 +91,7 @@ void Tridiagonal::turn(double* x) const {
   }
 }
 
-void Tridiagonal::turn_back(double* x, int64_t rows) const {
+void Tridiagonal::from_reduced_basis(double* x, int64_t rows) const {
   for (int64_t j = d_ - 1; j >= 0; --j) {
     const int64_t begin = j / cpu::kRowWidth * cpu::kRowWidth;
     kernel_->reflect(x + begin, rows, padded_, row(j) + begin, factors_[static_cast<size_t>(j)],

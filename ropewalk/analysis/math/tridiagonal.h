@@ -28,9 +28,9 @@ class Tridiagonal {
   // Vectors to be turned must be padded with zeros to this length.
   int64_t padded() const { return padded_; }
   // Computes x = Qᵀx for one vector.
-  void turn(double* x) const;
+  void to_reduced_basis(double* x) const;
   // Computes x = Qx for vectors in rows.
-  void turn_back(double* x, int64_t rows) const;
+  void from_reduced_basis(double* x, int64_t rows) const;
 
   const cpu::TridiagonalKernel& kernel() const { return *kernel_; }
 

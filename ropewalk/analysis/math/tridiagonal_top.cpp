@@ -246,7 +246,7 @@ std::optional<LargestEigenpairs> largest_eigenpairs(const Tridiagonal& matrix, i
   LargestEigenpairs top;
   for (int64_t i = 0; i <= count; ++i) top.values.push_back(search.value(i) * matrix.scale());
   top.vectors = std::move(search.vectors());
-  matrix.turn_back(top.vectors.data(), count + 1);
+  matrix.from_reduced_basis(top.vectors.data(), count + 1);
   return top;
 }
 
@@ -256,7 +256,7 @@ std::optional<Eigenpair> largest_without_direction(const Tridiagonal& matrix,
   const int64_t d = matrix.size();
   if (d < 2 || top.values.size() < 3) return std::nullopt;
   a.resize(static_cast<size_t>(matrix.padded()));
-  matrix.turn(a.data());
+  matrix.to_reduced_basis(a.data());
   const double corner = matrix.diagonal()[0] + more * matrix.corner();
   const double first = top.values[0] / matrix.scale(), second = top.values[1] / matrix.scale();
   const double size = first + more * matrix.corner();
@@ -280,14 +280,14 @@ std::optional<Eigenpair> largest_without_direction(const Tridiagonal& matrix,
       !(std::abs(dot(v.data(), a.data(), d)) <= kExact)) {
     return std::nullopt;
   }
-  matrix.turn_back(v.data(), 1);
+  matrix.from_reduced_basis(v.data(), 1);
   return Eigenpair{m * matrix.scale(), std::move(v)};
 }
 
 double next_value(const Tridiagonal& matrix, double largest, double more, std::vector<double> a) {
   if (!a.empty()) {
     a.resize(static_cast<size_t>(matrix.padded()));
-    matrix.turn(a.data());
+    matrix.to_reduced_basis(a.data());
   }
   const double corner = matrix.diagonal()[0] + more * matrix.corner();
   const double high = largest / matrix.scale();
