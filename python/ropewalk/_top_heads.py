@@ -30,7 +30,7 @@ def with_effects(files: StudyFiles, heads: pandas.DataFrame) -> pandas.DataFrame
 
 
 def top_heads_by(files: StudyFiles, by: str) -> pandas.DataFrame:
-    """By the effect on one statistic of changes.csv at the last checkpoint that was trained."""
+    """Heads by the effect on one statistic of changes.csv at the last trained checkpoint."""
     changes = files.frame("changes")
     if by not in set(changes.statistic):
         raise UsageError(f"by: found {by!r}, expected a statistic of changes.csv, such as 'r2cv_q'")

@@ -48,7 +48,7 @@ std::vector<std::string> names_of(const std::string& text);
 std::pair<std::string, std::string> two_names(const char* option, const std::string& text,
                                               const char* what);
 
-// Adds the options of every verb on a model, and those that say which other heads are measured.
+// Adds the options of every verb on a model, and those that choose which heads are measured.
 void add_pass_arguments(CLI::App& verb, ModelArguments& arguments);
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments);
 

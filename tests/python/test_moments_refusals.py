@@ -34,7 +34,7 @@ WRONG = {
     "found the labels .'1', '1'.": lambda m, q, k: (m.add(0, q, k), m.add(1, q, k), ropewalk.analyze({1: m, "1": m})),
     "cannot be copied or pickled": lambda m, q, k: copy.copy(m),
     "has no tokens": lambda m, q, k: m.add(0, q[:, :, :0], k[:, :, :0]),
-    "document 1 was added to layer 0 before": lambda m, q, k: (m.add(0, q, k), m.add(0, q, k, document=1)),
+    "document 1 was already added to layer 0": lambda m, q, k: (m.add(0, q, k), m.add(0, q, k, document=1)),
     "expected the same documents in every layer": lambda m, q, k: (m.add(0, q, k), m.add(1, q[1:], k[1:]), m.to_numpy()),
     "kind 'v': expected 'q' or 'k'": lambda m, q, k: (m.add(0, q, k), m.add(1, q, k), m.moments(0, "v", 0)),
     "nothing was added yet": lambda m, q, k: m.analyze(),
@@ -86,7 +86,7 @@ def test_a_batch_is_added_as_a_whole_or_not_at_all():
     moments, q, k = ropewalk.Moments(Q, K, D), random_batch(2, Q), random_batch(2, K)
     moments.add(0, q, k, document=[0, 5])
     for documents in ([7, 5], [1, 1]):
-        with pytest.raises(ropewalk.UsageError, match="was added to layer 0 before"):
+        with pytest.raises(ropewalk.UsageError, match="was already added to layer 0"):
             moments.add(0, q, k, document=documents)
     assert moments.documents == [0, 5]
     moments.add(0, q, k, document=np.array([7, 8]))

@@ -160,7 +160,7 @@ void TensorCapture::require_new(int64_t layer, std::span<const int64_t> document
     }
     const bool before = held != documents_.end() && held->second.contains(document);
     if (before || !here.insert(document).second) {
-      throw UsageError("document {} was added to layer {} before", document, layer);
+      throw UsageError("document {} was already added to layer {}", document, layer);
     }
   }
 }

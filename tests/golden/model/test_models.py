@@ -1,4 +1,4 @@
-"""Every architecture against transformers, on tiny random checkpoints made on the spot.
+"""Every architecture is compared with transformers, on tiny random checkpoints that the tests make.
 
 Tolerances, per stream (layer, head, q or k), in units of the stream's root mean square:
 float32: the largest difference is at most 1e-4. bfloat16: the root mean square of the difference is

@@ -183,7 +183,7 @@ def test_killed_companion_between(model, tmp_path):
     """From outside, at any moment."""
     capture = Capture(model, tmp_path, WAIT)
     program = capture.start()
-    os.kill(capture.companion(), signal.SIGTERM)  # which it does not hear
+    os.kill(capture.companion(), signal.SIGTERM)  # the companion ignores it
     time.sleep(0.5)
     assert program.poll() is None
     os.kill(capture.companion(), signal.SIGKILL)
