@@ -59,7 +59,7 @@ def check() -> None:
             raise ImportError(f"ropewalk needs {package}, which is not installed: install {package} {_parts(built, 2)}")
         if package == "torch" and _build.CUDA and not any((Path(folder) / "lib/libtorch_cuda.so").exists() for folder in spec.submodule_search_locations or []):
             raise ImportError(
-                f"ropewalk {_build.VERSION} was built for GPUs, with torch {built}, and finds a torch without CUDA: "
+                f"ropewalk {_build.VERSION} was built for GPUs, with torch {built}, but found a torch without CUDA: "
                 "install torch for CUDA, or install ropewalk again in this environment"
             )
 

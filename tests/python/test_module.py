@@ -73,7 +73,7 @@ def test_what_computing_needs_is_checked_without_importing_it(monkeypatch, tmp_p
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: types.SimpleNamespace(submodule_search_locations=[str(tmp_path)]))
     assert _module.check() is None, "found, though nobody knows the version"
     monkeypatch.setattr(_build, "CUDA", True)
-    with pytest.raises(ImportError, match="built for GPUs, with torch .* and finds a torch without CUDA: install torch for CUDA, or"):
+    with pytest.raises(ImportError, match="built for GPUs, with torch .* but found a torch without CUDA: install torch for CUDA, or"):
         _module.check()
     (tmp_path / "lib/libtorch_cuda.so").touch()
     assert _module.check() is None
