@@ -1,5 +1,5 @@
-// Runs the C++ tests. Where all that were asked for were skipped, as a GPU's are without one, the
-// program ends with a code of its own, and CTest reports them as skipped.
+// Runs the C++ tests. Where all requested tests were skipped, as GPU tests without a GPU, the
+// program ends with a special exit code, and CTest reports them as skipped.
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {

@@ -10,7 +10,7 @@
 
 namespace ropewalk {
 
-// A folder of its own for a test, removed at the end.
+// A temporary folder for a test, removed at the end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

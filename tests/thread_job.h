@@ -15,14 +15,14 @@
 
 namespace ropewalk {
 
-// Threads that stand in for the processes of a job. Work must not fail in one of them alone: the
-// others would wait for it.
+// Threads that replace the processes of a job. Work must not fail in only one of them: the others
+// would wait for it.
 class ThreadJob {
  public:
   explicit ThreadJob(int count)
       : count_(count), barrier_(count), numbers_(static_cast<size_t>(count)) {}
 
-  // Numbers that a process sent so far.
+  // The number of values that a process has sent so far.
   size_t numbers_sent(int rank) const { return numbers_[static_cast<size_t>(rank)]; }
 
   void run(const std::function<void(const Communicator&)>& work) {
@@ -68,11 +68,11 @@ class ThreadJob {
 
   int count_;
   std::barrier<> barrier_;
-  std::vector<size_t> numbers_;  // sent, by process
+  std::vector<size_t> numbers_;  // sent values, per process
   std::span<std::byte> published_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<std::pair<int, int>, std::deque<std::vector<double>>> sent_;  // by sender and receiver
+  std::map<std::pair<int, int>, std::deque<std::vector<double>>> sent_;  // per sender and receiver
 };
 
 }  // namespace ropewalk

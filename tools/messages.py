@@ -20,9 +20,9 @@ CPP = re.compile(rf'(?P<skipped>{SKIPPED.pattern})|{PIECE.pattern}(?:\s*{PIECE.p
 TYPESCRIPT = re.compile(r'(?P<skipped>//[^\n]*|/\*.*?\*/|^import [^\n]*)|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`', re.S | re.M)
 WORDS = re.compile(r"[^\W\d_]{2,}.* | .*[^\W\d_]{2,}", re.S)
 CODE = re.compile(r"datum\.|==|=>|&&|\|\||</|\\w|\\d|\(\?")
-"""Of Vega, of HTML, or a pattern."""
+"""Texts for Vega, HTML, or patterns."""
 CLASSES = re.compile(r"^[ a-z0-9-]+$|\w\(\w+, |var\(--")
-"""Of the page's elements, and their style."""
+"""Classes of the page's elements, and their styles."""
 
 
 def is_message(text: str) -> bool:

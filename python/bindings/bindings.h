@@ -6,7 +6,8 @@ namespace ropewalk::python {
 
 namespace nb = nanobind;
 
-// Each adds its part to the module. What Python users see of it is in python/ropewalk.
+// Each function adds one part to the module. The Python side, which users see, is in
+// python/ropewalk.
 void bind_errors();
 void bind_figures(nb::module_& module);
 void bind_moments(nb::module_& module);

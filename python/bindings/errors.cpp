@@ -10,14 +10,14 @@
 namespace ropewalk::python {
 namespace {
 
-// torch adds a stack trace to its messages.
+// torch appends a stack trace to its messages.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
 void raise(nb::handle type, std::string_view text) {
   PyErr_SetString(type.ptr(), printable(text).c_str());
 }
 
-// As one of ropewalk/errors.py.
+// Raises the exception of this name from ropewalk/errors.py.
 void raise_ours(const char* name, std::string_view text) {
   raise(nb::module_::import_("ropewalk.errors").attr(name), text);
 }

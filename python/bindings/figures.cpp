@@ -15,7 +15,7 @@ namespace {
 
 using NamedTexts = std::vector<std::pair<std::string, std::string>>;  // names and specifications
 
-NamedTexts figures(nb::handle listener, const std::string& table, const AskedFigures& more) {
+NamedTexts figures(nb::handle listener, const std::string& table, const RequestedFigures& more) {
   NamedTexts made;
   run_job(listener, [&] {
     for (const Figure& figure : table_figures(table, more).figures) {

@@ -24,12 +24,13 @@
 namespace ropewalk::python {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(50);  // for signals and news
+// how often the calling thread checks for signals and reports
+constexpr auto kLook = std::chrono::milliseconds(50);
 
-// What the work has to tell, until the calling thread takes it.
+// Reports of the work that the calling thread has not yet taken.
 struct PendingReports {
   std::vector<std::pair<log::Level, std::string>> lines;
-  std::map<int64_t, ProgressReport> progress;  // by job: the latest
+  std::map<int64_t, ProgressReport> progress;  // the latest one per job
   bool done = false;
 };
 
@@ -50,7 +51,7 @@ class ReportQueue {
     }
     changed_.notify_one();
   }
-  // What came until the work is done, or for a while.
+  // Waits until the work is done, or for a short while; returns the reports since the last call.
   PendingReports wait() {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, kLook, [&] { return news_.done; });
@@ -63,7 +64,7 @@ class ReportQueue {
   PendingReports news_;
 };
 
-// Where the library's lines and reports go while a job runs.
+// Redirects the library's log lines and progress reports while a job runs.
 class SinkRedirection {
  public:
   SinkRedirection(ReportQueue& box, log::Level level) {
@@ -90,7 +91,7 @@ void deliver(nb::handle listener, const PendingReports& news) {
   }
 }
 
-// Runs Python code; an exception of it is kept, the first one alone, and stops the work.
+// Runs Python code. The first exception is kept and stops the work; later ones are dropped.
 template <typename Code>
 void guarded(std::optional<nb::python_error>& failed, const Code& code) {
   if (failed) return;
@@ -103,19 +104,20 @@ void guarded(std::optional<nb::python_error>& failed, const Code& code) {
   }
 }
 
-// Python ends a thread that wants to go on while the program exits, and C++ does not bear that: a
-// daemon thread stays here instead. To be asked without the GIL.
+// When the program exits, Python ends every thread that tries to take the GIL, in a way that C++
+// code does not survive. A daemon thread therefore checks this flag first, without the GIL, and
+// waits here.
 std::atomic<bool> program_ends = false;
 void stay_if_program_ends() {
   while (program_ends) ::pause();
 }
 
-// The right to run a job: one thread has it at a time.
+// The right to run a job: only one thread has it at a time.
 class JobLock {
  public:
   JobLock() {
     if (holder == std::this_thread::get_id()) {
-      throw UsageError("a listener of a job cannot start another");
+      throw UsageError("the listener of a job cannot start another job");
     }
     lock_ = std::unique_lock(one_job, std::defer_lock);
     for (bool mine = false; !mine;) {
@@ -133,9 +135,9 @@ class JobLock {
   JobLock(const JobLock&) = delete;
   JobLock& operator=(const JobLock&) = delete;
 
-  // Nobody gets it any more, once the job at hand has stopped: also one that has its turn and waits
-  // for the GIL to begin. A second time it does nothing: threads that were the first to use the
-  // module, at once, each see to it.
+  // Waits until the current job has stopped, and lets no other job begin; not even one that has the
+  // lock and waits for the GIL. Calling it again does nothing: several threads that use the module
+  // first at the same time may each register it.
   static void end() {
     if (program_ends.exchange(true)) return;
     request_interrupt(SIGINT);
@@ -145,7 +147,7 @@ class JobLock {
 
  private:
   inline static std::timed_mutex one_job;
-  inline static std::atomic<std::thread::id> holder;  // the thread that called the job at hand
+  inline static std::atomic<std::thread::id> holder;  // the thread that started the current job
   std::unique_lock<std::timed_mutex> lock_;
 };
 

@@ -2,8 +2,8 @@
 
 NB_MODULE(_core, module) {
   module.doc() =
-      "What ropewalk's Python package calls of the library; not an interface of its own.";
-  // What a script holds until its end is no leak worth a page of warnings.
+      "The functions of the library that ropewalk's Python package calls; not a public interface.";
+  // Objects that a script keeps until its end are not leaks; the warnings about them fill a page.
   nanobind::set_leak_warnings(false);
   ropewalk::python::bind_errors();
   ropewalk::python::bind_figures(module);

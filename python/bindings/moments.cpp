@@ -44,7 +44,8 @@ TensorShape tensor_shape(const CaptureMoments& moments) {
           .context = moments.info.context};
 }
 
-// A thread that waits for another one's moments lets Python run: that one may need it.
+// Releases the GIL while a thread waits for moments that another thread uses, because the other one
+// may need it.
 template <typename Work>
 auto without_gil(const Work& work) {
   const nb::gil_scoped_release released;
@@ -65,7 +66,7 @@ CaptureMoments named(const SharedMoments& kept, const std::string& label,
   return moments;
 }
 
-// Python owns what these return.
+// Python owns the objects that these functions return.
 SharedMoments* load(nb::handle listener, const std::string& path) {
   std::unique_ptr<SharedMoments> kept;
   run_job(listener, [&] { kept = keep(read_capture(path, Blocks::needed, Tokens::all)); });
@@ -87,15 +88,16 @@ void save(nb::handle listener, const SharedMoments& kept, const std::string& out
   });
 }
 
-// For this thread: the rest of the cores feed the GPU of the model that trains meanwhile.
+// Limits the threads of this thread's work, because the other cores feed the GPU of the model that
+// is being trained.
 void use_a_quarter_of_the_cores() {
-  at::get_num_threads();  // which sets its own number first
+  at::get_num_threads();  // must come first: it sets torch's own default
   const int cores = std::max(1, omp_get_num_procs() / 4);
   omp_set_num_threads(cores);
   limit_cores(static_cast<size_t>(cores));
 }
 
-// A measured step of a model that trains meanwhile. Returns what summary.json says of it, as JSON.
+// Analyses a step that was measured during a training. Returns its entry of summary.json, as JSON.
 std::string step(nb::handle listener, const SharedMoments& kept, const std::string& folder,
                  const std::string& label, const std::string& model, int64_t components,
                  bool keep_moments, int64_t number, const std::vector<double>& of_blocks) {
@@ -116,7 +118,7 @@ void step_tables(nb::handle listener, const std::vector<std::string>& folders,
   });
 }
 
-// The tables of several moments, which are analyzed one after the other.
+// Builds the tables of several moments, which are analysed one after the other.
 class TablesBuilder {
  public:
   void add(nb::handle listener, const SharedMoments& kept, const std::string& label,
@@ -138,7 +140,7 @@ class TablesBuilder {
   std::vector<CheckpointTable> checkpoints_;
 };
 
-// How processes share batches: Python counts documents of every batch.
+// How processes share batches: Python counts the documents of every batch.
 std::unique_ptr<SharedMoments> join(SharedMoments& kept, const nb::object& group,
                                     const std::vector<int64_t>& documents,
                                     const std::vector<int64_t>& layers, int64_t blocks) {
@@ -151,7 +153,7 @@ nb::object list_of(const std::vector<int64_t>& values) {
   return give_tensor(at::tensor(values, at::kLong));
 }
 
-// The tensors of its file (docs/formats.md), as capsules by name, and what it says of itself.
+// The tensors of the moments file (docs/formats.md) as capsules by name, and its description.
 nb::tuple contents(const SharedMoments& kept) {
   const CaptureMoments moments = without_gil([&] { return copy_of(kept.all()); });
   nb::dict named;

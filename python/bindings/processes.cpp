@@ -8,7 +8,7 @@
 namespace ropewalk::python {
 namespace {
 
-// Sends and receives numbers, which is all that joining moments takes. Called without the GIL.
+// Sends and receives arrays of numbers; joining moments needs nothing else. Called without the GIL.
 class PythonTransport : public Transport {
  public:
   explicit PythonTransport(nb::object group) : group_(std::move(group)) {}

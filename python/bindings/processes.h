@@ -5,8 +5,8 @@
 
 namespace ropewalk::python {
 
-// The processes that a Python object speaks for (ropewalk/_processes.py), which has rank(),
-// count(), send(to, capsule) and receive(from, capsule). Used with the GIL held.
+// The group of processes that a Python object represents (ropewalk/_processes.py). The object has
+// rank(), count(), send(to, capsule) and receive(from, capsule). It is called with the GIL held.
 Communicator python_processes(const nb::object& group);
 
 }  // namespace ropewalk::python

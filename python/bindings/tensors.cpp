@@ -20,7 +20,7 @@ void free_unused(PyObject* capsule) {
 
 at::Tensor take_tensor(nb::handle capsule) {
   if (PyCapsule_IsValid(capsule.ptr(), kNew) == 0) {
-    throw UsageError("expected a DLPack capsule of a tensor that nobody took yet");
+    throw UsageError("expected a DLPack capsule that was not used before");
   }
   at::Tensor tensor =
       at::fromDLPack(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kNew)));

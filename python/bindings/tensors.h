@@ -5,10 +5,10 @@
 
 namespace ropewalk::python {
 
-// Tensors travel in capsules of DLPack, which share memory on any device and are the same in every
+// Tensors are passed as DLPack capsules, which share memory on any device and work with every
 // version of torch's Python module.
 
-// The tensor in a capsule of torch.utils.dlpack.to_dlpack. The capsule is used up.
+// The tensor in a capsule of torch.utils.dlpack.to_dlpack. The capsule cannot be used again.
 at::Tensor take_tensor(nb::handle capsule);
 
 // A capsule for torch.utils.dlpack.from_dlpack.

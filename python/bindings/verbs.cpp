@@ -16,7 +16,7 @@
 namespace ropewalk::python {
 namespace {
 
-// Takes what a verb shows.
+// Captures what a verb prints.
 class OutputCapture {
  public:
   explicit OutputCapture(std::string& text) {
@@ -27,7 +27,8 @@ class OutputCapture {
   OutputCapture& operator=(const OutputCapture&) = delete;
 };
 
-// torch's threads are the whole program's: what a verb asks for is for its own time alone.
+// Sets the number of torch's threads while a verb runs, and restores it: they belong to the whole
+// program.
 class ThreadCountScope {
  public:
   ThreadCountScope() = default;
@@ -44,7 +45,7 @@ void run_verb(std::vector<std::string> words) {
   app.require_subcommand(1);
   Communicator processes;
   cli::add_verbs(app, processes);
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+  std::reverse(words.begin(), words.end());  // CLI11 expects the last word first
   try {
     app.parse(words);
   } catch (const CLI::ParseError& error) {

@@ -1,4 +1,4 @@
-"""What `ropewalk ablate` measured, as DataFrames and a figure."""
+"""The results of `ropewalk ablate`, as DataFrames and a figure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .errors import InputError, SystemError  # noqa: A004
 
 
 class Ablation:
-    """What edits of sets of heads cost a checkpoint, in nats per token, beside the same edits of random sets.
+    """What edits of sets of heads cost a checkpoint, in nats per token, compared with the same edits of random sets.
 
-    `table`: one row per set and edit (docs/cli.md). `positions`: the same by bins of position. `documents`: one row per document of
-    these. `controls`: the random sets, and what they cost. `path`: the folder with all of it.
+    `table`: one row per set and edit (docs/cli.md). `positions`: one row per bin of positions of these. `documents`: one row per document of
+    these. `controls`: the random sets and what they cost. `path`: the folder with all results.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -43,14 +43,14 @@ class Ablation:
         return self._read("ablate_controls.csv")
 
     def figure(self) -> Figure:
-        """Each effect beside its controls and beside removal."""
+        """Each effect next to the effects of its controls and of removal."""
         path = self.path / "figures" / "ablate.vl.json"
         try:
             return Figure("ablate", json.loads(path.read_text(encoding="utf-8")))
         except OSError as error:
             raise SystemError(f"{path}: cannot be read: {error.strerror}") from None
         except ValueError as error:
-            raise InputError(f"{path}: is no figure as ropewalk writes it: {error}") from None
+            raise InputError(f"{path}: is not a figure written by ropewalk: {error}") from None
 
     def _read(self, name: str) -> Any:
         return _tables.convert(_tables.read(self.path / name), "pandas")

@@ -1,4 +1,4 @@
-"""Queries and keys of a model of transformers, taken where its attention interface gets them. Nothing here imports transformers."""
+"""Takes queries and keys of a transformers model where its attention interface receives them. Nothing here imports transformers."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from .errors import UsageError
 if TYPE_CHECKING:
     import torch
 
-# Called with the attention module, its queries, keys and mask, and the other arguments by name.
-Taker = Callable[["torch.nn.Module", "torch.Tensor", "torch.Tensor", Any, dict[str, Any]], None]
+# A function that receives the attention module, its queries, keys and mask, and the other arguments by name.
+Receiver = Callable[["torch.nn.Module", "torch.Tensor", "torch.Tensor", Any, dict[str, Any]], None]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-WRAPPERS = ("torch", "deepspeed")  # whose modules may hold the model
+WRAPPERS = ("torch", "deepspeed")  # modules of these packages may wrap the model
 INTERFACE = "ALL_ATTENTION_FUNCTIONS"
 
 
 def outside(function: Function) -> Function:
-    """The function as a compiled model calls it: outside of its graph."""
+    """Excludes a function from the graph of a compiled model."""
     import torch
 
     return cast(Function, torch._dynamo.disable(function))  # type: ignore[no-untyped-call]
 
 
 class Interface:
-    """An attention interface: its takers see what its functions are called with. Without takers it is as transformers made it."""
+    """An attention interface whose functions also pass their arguments to takers. Without takers it does not differ from transformers' own."""
 
     def __init__(self, interface: Any) -> None:
         self._interface = interface
-        self._takers: list[Taker] = []
+        self._receivers: list[Receiver] = []
         look_up = type(interface).get_interface
         hand_out = outside(self._hand_out)
 
-        # One function for all time: torch.compile keeps a variant of the model for it.
+        # Returns the same function every time, because torch.compile keeps a variant of the model per function.
         def get_interface(implementation: str, default: Callable[..., Any]) -> Callable[..., Any]:
             function = look_up(interface, implementation, default)
 
@@ -48,25 +48,25 @@ class Interface:
 
         self._get_interface = get_interface
 
-    def add(self, taker: Taker) -> None:
-        self._takers.append(taker)
+    def add(self, receiver: Receiver) -> None:
+        self._receivers.append(receiver)
         self._interface.get_interface = self._get_interface
 
-    def remove(self, taker: Taker) -> None:
-        self._takers.remove(taker)
-        if not self._takers:
+    def remove(self, receiver: Receiver) -> None:
+        self._receivers.remove(receiver)
+        if not self._receivers:
             del self._interface.get_interface
 
     def _hand_out(self, module: Any, query: Any, key: Any, mask: Any, named: dict[str, Any]) -> None:
-        for taker in list(self._takers):
-            taker(module, query, key, mask, named)
+        for receiver in list(self._receivers):
+            receiver(module, query, key, mask, named)
 
 
-_known: dict[int, Interface] = {}  # by the identity of what transformers keeps for the life of the process
+_known: dict[int, Interface] = {}  # by the id of objects that transformers keeps as long as the process lives
 
 
 def interfaces(model: torch.nn.Module) -> list[Interface]:
-    """Those that the classes of a model's modules look their attention functions up in."""
+    """The interfaces in which the classes of a model's modules look up their attention functions."""
     found: dict[int, Interface] = {}
     for kind in {kind for module in model.modules() for kind in type(module).__mro__}:
         interface = getattr(sys.modules.get(kind.__module__), INTERFACE, None)
@@ -76,12 +76,14 @@ def interfaces(model: torch.nn.Module) -> list[Interface]:
 
 
 def models(model: torch.nn.Module) -> list[torch.nn.Module]:
-    """Modules that are whole models of transformers."""
+    """The modules that are complete transformers models."""
     return [module for module in model.modules() if hasattr(module, "config") and callable(getattr(module, "get_input_embeddings", None))]
 
 
 def described(model: torch.nn.Module) -> tuple[str, Any]:
-    """The name of the model's class, and its configuration or None, whatever was put around it: DistributedDataParallel, torch.compile, a module of one's own."""
+    """The name of the model's class, and its configuration or None, inside any wrappers: DistributedDataParallel, torch.compile, or a module of
+    the user's.
+    """
     inner = model
     while type(inner).__module__.partition(".")[0] in WRAPPERS:
         within = next((found for name in ("_orig_mod", "module") if (found := getattr(inner, name, None)) is not None), None)
@@ -93,16 +95,16 @@ def described(model: torch.nn.Module) -> tuple[str, Any]:
 
 
 def numbered(model: torch.nn.Module) -> dict[int, int]:
-    """Layer numbers of modules, by their identity."""
+    """From the id of a module to its layer number."""
     layers = ((module, getattr(module, "layer_idx", None)) for module in model.modules())
     return {id(module): layer for module, layer in layers if isinstance(layer, int)}
 
 
 def real_tokens(mask: Any, batch: int, tokens: int) -> torch.Tensor | None:
-    """Which tokens are no padding, [batch, tokens]; None: all are.
+    """A mask of the tokens that are not padding, [batch, tokens]; None: all of them.
 
-    `mask`: [batch, tokens], or as attention functions get it: [batch, 1, tokens, tokens], true or zero where a key is seen, or a BlockMask. A token that
-    does not see itself is padding.
+    `mask`: [batch, tokens]; or what attention functions receive: [batch, 1, tokens, tokens], true or zero where a key is seen, or a BlockMask. A
+    token that does not see itself is padding.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""A watch as a callback of transformers' Trainer or of Lightning. Neither is imported before it is asked for."""
+"""A watch as a callback of transformers' Trainer or of Lightning. Both are imported only when they are needed."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def _again(make: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 class _WatchHolder:
-    """The watch of a training run: made when it starts, closed when it ends."""
+    """Holds the watch of a training run: created when training starts, closed when it ends."""
 
     def __init__(self, make: Callable[..., Any], options: dict[str, Any]) -> None:
         self._make, self._options = make, options
         self.watch: Watch | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._make, self._options)  # for processes that a trainer starts
+        return _again, (self._make, self._options)  # pickled for processes that a trainer starts
 
     def start(self, model: Any, step: int, log: Any = None) -> None:
         if self.watch is not None:
-            self.watch.abort()  # of a run that ended with an exception
+            self.watch.abort()  # left over from a run that ended with an exception
         self.watch = Watch(model, **{"step": step, **self._options, "log": log})
         self.watch._followed = True
 
@@ -47,14 +47,14 @@ class _WatchHolder:
 
 
 def _caller() -> Any:
-    """The Trainer in whose loop this is called: callbacks are not told which one that is."""
+    """The Trainer whose loop calls this function; callbacks are not told which one it is."""
     frame = sys._getframe(1)
     while frame is not None:
         found = frame.f_locals.get("self")
         if hasattr(found, "callback_handler") and callable(getattr(found, "log", None)):
             return found
         frame = frame.f_back  # type: ignore[assignment]
-    raise UsageError('log: found "trainer", and no Trainer of transformers calls: give log a function of values and step')
+    raise UsageError('log: found "trainer", but the caller is not a transformers Trainer; give log a function of values and step')
 
 
 def _log_of(trainer: Any) -> Callable[[dict[str, float], int], None]:
@@ -63,7 +63,7 @@ def _log_of(trainer: Any) -> Callable[[dict[str, float], int], None]:
     def tell(values: dict[str, float], step: int) -> None:
         trainer = kept()
         if trainer is not None:
-            trainer.log({**values, "ropewalk/step": step})  # training is further on by now
+            trainer.log({**values, "ropewalk/step": step})  # the training has already gone further
 
     return tell
 
@@ -71,7 +71,7 @@ def _log_of(trainer: Any) -> Callable[[dict[str, float], int], None]:
 def trainer_callback(**options: Any) -> Any:
     """A callback for `transformers.Trainer(callbacks=[...])`. Options are those of `ropewalk.watch`; its attribute `watch` is the Watch.
 
-    `log="trainer"`: the Trainer's own log, and with it all that it reports to.
+    `log="trainer"`: the Trainer's own log, and with it every service to which the Trainer reports.
     """
     from transformers import TrainerCallback
 
@@ -80,7 +80,7 @@ def trainer_callback(**options: Any) -> Any:
             self.start(model, state.global_step, self._log())
 
         def _log(self) -> Any:
-            """`log`, with the Trainer that calls in the place of its name."""
+            """The option `log`, with "trainer" replaced by the calling Trainer."""
             log = self._options.get("log")
             if log == "trainer":
                 return _log_of(_caller())

@@ -22,9 +22,9 @@ COUNTED = ("tokens", "position_mean", "position_scatter")
 
 
 class StreamMoments:
-    """Moments of the queries, or of the keys, of one head. Its arrays are shared and cannot be changed; take a copy() of one to do so.
+    """Moments of the queries, or of the keys, of one head. The arrays are shared and read-only; use copy() to change one.
 
-    `n` tokens, `mean` [d], `position_mean`, `position_variance`, `position_covariance` [d] (of every dimension with token position), and
+    `n` tokens, `mean` [d], `position_mean`, `position_variance`, `position_covariance` [d] (of every dimension with the token position), and
     `covariance` [d, d]; variances are over n - 1.
     """
 
@@ -34,7 +34,7 @@ class StreamMoments:
         self.position_mean = position_mean
         self._scatter = scatter
         self._position = position
-        self._products = products  # upper triangle by rows
+        self._products = products  # upper triangle, row by row
         for array in (mean, position, products):
             array.flags.writeable = False
 
@@ -64,7 +64,7 @@ class StreamMoments:
 
 @dataclass(frozen=True)
 class HeadMoments:
-    """A query head and the key head that it reads: `q` and `k` are StreamMoments."""
+    """A query head and its key head: `q` and `k` are StreamMoments."""
 
     layer: int
     q_head: int
@@ -80,21 +80,21 @@ def _triangle(d: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class _Counts:
-    """Tokens and their positions: in all, and in every block that holds any."""
+    """Tokens and their positions: in total, and in every block that holds tokens."""
 
     n: float
     position_mean: float
     scatter: float
-    blocks: np.ndarray  # which
+    blocks: np.ndarray  # indexes of the blocks
     block_n: np.ndarray
     block_mean: np.ndarray
     block_scatter: np.ndarray
 
 
 class Capture:
-    """What `ropewalk capture` or `run` kept of one checkpoint (docs/formats.md). Nothing is read before it is asked for.
+    """The moments that `ropewalk capture` or `run` kept of one checkpoint (docs/formats.md). Nothing is read before it is needed.
 
-    `info` is what the capture says of itself, `tensors` what its file holds, by name.
+    `info` is the capture's description, `tensors` the contents of its file, by name.
     """
 
     def __init__(self, tensors: Mapping[str, np.ndarray], info: dict[str, Any], source: str = "capture") -> None:
@@ -102,7 +102,7 @@ class Capture:
         self.info = info
         self._source = source
         self._kept: object = None  # a temporary folder that lives as long as the capture
-        self._keys: tuple[tuple[int, int], list[StreamMoments]] | None = None  # of the key head at hand
+        self._keys: tuple[tuple[int, int], list[StreamMoments]] | None = None  # of the key head that was used last
         for kind in NAMES.values():
             for name in NEEDED:
                 if f"{kind}.{name}" not in tensors:
@@ -136,22 +136,22 @@ class Capture:
 
     @property
     def block_sizes(self) -> np.ndarray:
-        """Tokens in every block of documents that holds any; of sampled vectors, those of the documents."""
+        """The number of tokens in every block that holds documents; for sampled vectors, all tokens of the documents."""
         return self._counts.block_n
 
     def moments(self, layer: int, kind: Kind, head: int) -> StreamMoments:
-        """Moments of a query head (`kind` "q") or key head ("k"), of all documents."""
+        """Moments over all documents of a query head (`kind` "q") or of a key head ("k")."""
         return self._all(kind, self._row(layer, kind, head))
 
     def head(self, layer: int, q_head: int) -> HeadMoments:
-        """A query head and the key head it reads, of all documents."""
+        """A query head and its key head, over all documents."""
         kv_head = self._kv_head(layer, q_head)
         return HeadMoments(layer, q_head, kv_head, self.moments(layer, "q", q_head), self.moments(layer, "k", kv_head))
 
     def cases(self, layer: int, q_head: int) -> Iterator[HeadMoments]:
-        """The head of all documents, then without each block of documents: what a jackknife needs."""
+        """The head over all documents, then without each block of documents: the input of a jackknife."""
         kv_head = self._kv_head(layer, q_head)
-        # Heads that read the same keys follow each other, and each key head is taken apart once.
+        # Heads with the same keys come one after another, so that the replicates of each key head are computed once.
         if self._keys is None or self._keys[0] != (layer, kv_head):
             self._keys = (layer, kv_head), list(self._cases("k", layer, kv_head))
         for q, k in zip(self._cases("q", layer, q_head), self._keys[1], strict=True):
@@ -159,14 +159,14 @@ class Capture:
 
     @functools.cached_property
     def _group(self) -> int:
-        """Query heads that read the same key head."""
+        """The number of query heads per key head."""
         config = self.info.get("config", {})
         try:
             group = config["n_q_heads"] // config["n_kv_heads"]
         except (KeyError, TypeError, ZeroDivisionError):
             group = 0
         if not isinstance(group, int) or group < 1:
-            raise InputError(f"{self._source}: keys 'config.n_q_heads' and 'config.n_kv_heads': expected a multiple and its part")
+            raise InputError(f"{self._source}: keys 'config.n_q_heads' and 'config.n_kv_heads': expected the first to be a multiple of the second")
         return group
 
     def _kv_head(self, layer: int, q_head: int) -> int:
@@ -194,13 +194,13 @@ class Capture:
         return _Counts(total, middle, (scatter + n * (mean - middle) ** 2).sum(), blocks, n, mean, scatter)
 
     def _counts_of(self, kind: Kind, row: int) -> _Counts:
-        """Of sampled vectors, every stream has tokens of its own."""
+        """For sampled vectors, every stream has its own counts."""
         if f"{NAMES[kind]}.block_tokens" not in self.tensors:
             return self._counts
         return self._counted(*(self._get(kind, f"block_{name}", row) for name in COUNTED))
 
     def _head_sizes(self, layer: int, q_head: int) -> np.ndarray:
-        """Of every block that holds any, tokens of the head's queries and keys together."""
+        """For every block that holds tokens, the number of the head's queries and keys together."""
         q, k = self._row(layer, "q", q_head), self._row(layer, "k", self._kv_head(layer, q_head))
         return np.asarray(self._counts_of("q", q).block_n + self._counts_of("k", k).block_n)
 
@@ -213,7 +213,7 @@ class Capture:
         return StreamMoments(counts.n, mean, counts.position_mean, counts.scatter, position, products)
 
     def _cases(self, kind: Kind, layer: int, head: int) -> Iterator[StreamMoments]:
-        """A stream in all, then without each block: means and sums are those of what is left."""
+        """A stream in total, then without each block; means and sums are those of the remaining tokens."""
         row = self._row(layer, kind, head)
         counts, whole = self._counts_of(kind, row), self._all(kind, row)
         yield whole

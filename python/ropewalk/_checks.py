@@ -1,4 +1,4 @@
-"""What callers give, checked before it is used: what was found, and what was expected."""
+"""Checks of arguments. Errors say what was found and what was expected."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import SystemError, UsageError  # noqa: A004
 
 
 def whole(name: str, value: Any, least: int, most: int = 2**63 - 1) -> int:
-    """A whole number of any type that is one, such as numpy's; no truth value."""
+    """An integer of any integer type, such as numpy's, but not a bool."""
     try:
         number = None if isinstance(value, bool) else operator.index(value)
     except TypeError:
@@ -49,7 +49,7 @@ def components(value: Any) -> int:
 
 
 def layers(value: int | Sequence[int] | None, known: int | None) -> tuple[int | None, frozenset[int] | None]:
-    """How many layers there are, and which to measure; None: all."""
+    """The number of layers, and the layers to measure; None: all."""
     if value is None:
         return known, None
     most = known or 2**31
@@ -58,12 +58,12 @@ def layers(value: int | Sequence[int] | None, known: int | None) -> tuple[int | 
     except UsageError:
         chosen = []
     if not chosen:
-        raise UsageError(f"layers: found {value!r}, expected numbers of layers from 0 to {known - 1 if known else '…'}, or how many there are")
+        raise UsageError(f"layers: found {value!r}, expected layer numbers from 0 to {known - 1 if known else '…'}, or the number of layers")
     return known or max(chosen) + 1, frozenset(chosen)
 
 
 def folder(path: str | os.PathLike[str]) -> Path:
-    """Made where it is missing."""
+    """The folder; it is created where it is missing."""
     made = Path(path)
     try:
         made.mkdir(parents=True, exist_ok=True)

@@ -19,9 +19,9 @@ RENDERED = ("png", "svg", "pdf")
 
 
 class Figure:
-    """A figure of a study. It shows itself in Jupyter, VS Code and marimo, and as an image, where vl-convert is there, in any other notebook.
+    """A figure of a study. Jupyter, VS Code and marimo draw it; other notebooks show it as an image, if vl-convert is installed.
 
-    `spec` is its Vega-Lite specification with the data inside, a dict: change it as you like, or open it in the Vega editor.
+    `spec` is its Vega-Lite specification with the data, a dict, which you may change or open in the Vega editor.
     """
 
     def __init__(self, name: str, spec: dict[str, Any]) -> None:
@@ -29,7 +29,7 @@ class Figure:
         self.spec = spec
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the figure as its ending says: .png, .svg, .pdf (these take vl-convert), or .json for the specification."""
+        """Writes the figure in the format of the file's extension: .png, .svg, .pdf (these need vl-convert), or .json for the specification."""
         out = Path(path)
         form = out.suffix.lstrip(".").lower()
         if form == "json":
@@ -48,7 +48,7 @@ class Figure:
         return out
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        # Programs that show notebooks know the one or the other; what is drawn is the same. Those that know neither take the image, or the hint.
+        # Each notebook program knows one of these types, and draws the same. Programs that know neither use the image, or show the hint.
         bundle: dict[str, Any] = {f"application/vnd.vegalite.v{major}+json": self.spec for major in (5, 6)}
         if importlib.util.find_spec("vl_convert") is not None:
             with contextlib.suppress(Error), tempfile.TemporaryDirectory(prefix="ropewalk-") as folder:

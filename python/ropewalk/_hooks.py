@@ -1,4 +1,4 @@
-"""Where queries and keys of a model in training pass by, and what counts its steps."""
+"""Hooks that receive queries and keys of a model in training, and hooks that count its steps."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from ._listener import log
 if TYPE_CHECKING:
     import torch
 
-# Called with layer, who that is, queries, keys, positions, mask, scale, and whether nobody gave positions.
-Take = Callable[[int, int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Any, "float | None", bool], None]
+# Called with layer, the module's id, queries, keys, positions, mask, scale, and whether the model got no positions.
+VectorsReceiver = Callable[[int, int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Any, "float | None", bool], None]
 
 
 class Hooks:
-    """Those of one model. `take` gets what passes by while they are attached, and must raise nothing that the training is not to see."""
+    """The hooks of one model. While they are attached, `take` receives queries and keys. It must not raise errors that the training should not
+    see.
+    """
 
-    def __init__(self, model: torch.nn.Module, take: Take) -> None:
+    def __init__(self, model: torch.nn.Module, take: VectorsReceiver) -> None:
         self._model, self._take = model, take
         self._interfaces: list[_attention.Interface] = []
         self._numbers: dict[int, int] = {}
         self._registered: list[Any] = []
-        self._counted = False  # a model of transformers runs that got no positions
-        self._gradients: bool | None = None  # whether it runs with gradients, outside of what is computed again
-        self._checkpoints: bool | None = None  # whether activations are computed again; None: not known of this pass
-        self._taker = _taker(weakref.ref(self))
+        self._counted = False  # a transformers model is running that got no positions
+        self._gradients: bool | None = None  # whether the pass began with gradients; recomputation for the backward pass does not change it
+        self._checkpoints: bool | None = None  # whether activations are recomputed; None: not yet known for this pass
+        self._receiver = _receiver(weakref.ref(self))
         self.take_outside = _attention.outside(self.take)
         self.attached = False
-        self._every_pass = False  # those without gradients too
+        self._every_pass = False  # also take passes without gradients
 
     def attach(self) -> None:
         self.attached = True
         self._numbers = _attention.numbered(self._model)
         for interface in _attention.interfaces(self._model):
-            interface.add(self._taker)
+            interface.add(self._receiver)
             self._interfaces.append(interface)
         for module in _attention.models(self._model):
             self._registered.append(module.register_forward_pre_hook(_AttentionRecorder(weakref.ref(self), True), with_kwargs=True))
@@ -45,7 +47,7 @@ class Hooks:
 
     def detach(self) -> None:
         for interface in self._interfaces:
-            interface.remove(self._taker)
+            interface.remove(self._receiver)
         for hook in self._registered:
             hook.remove()
         self._interfaces, self._registered, self.attached = [], [], False
@@ -53,7 +55,7 @@ class Hooks:
 
     @contextlib.contextmanager
     def measured_passes(self) -> Iterator[torch.nn.Module]:
-        """For passes that are made to be measured: without gradients, in eval mode, and random numbers stay as they are."""
+        """For extra passes that are only measured: without gradients, in eval mode, and without changing the state of random numbers."""
         import torch
 
         model = self._model
@@ -63,7 +65,7 @@ class Hooks:
         try:
             with torch.no_grad(), torch.random.fork_rng(devices):
                 model.eval()
-                # It would exchange buffers with other processes, which may make another number of passes.
+                # The wrapper would exchange buffers with other processes, which may make a different number of passes.
                 yield model.module if isinstance(model, torch.nn.parallel.DistributedDataParallel) else model
         finally:
             self._every_pass = False
@@ -81,7 +83,7 @@ class Hooks:
         import torch
 
         if torch._C._current_graph_task_id() != -1:
-            return  # computed again for backward: counted before
+            return  # recomputed for the backward pass, and counted before
         # Other passes without gradients are evaluation or generation.
         if not (self._every_pass or torch.is_grad_enabled() or training and self._gradients is not False and self._recomputes()):
             return
@@ -96,14 +98,14 @@ class Hooks:
         self._checkpoints = None
 
     def _recomputes(self) -> bool:
-        """Whether activations are computed again: the first time, gradients may be off."""
+        """Whether activations are recomputed; then the first pass may run without gradients."""
         if self._checkpoints is None:
             self._checkpoints = any(getattr(module, "gradient_checkpointing", False) is True for module in self._model.modules())
         return self._checkpoints
 
 
-def _taker(hooks: weakref.ref[Hooks]) -> _attention.Taker:
-    """Does not keep the hooks, nor their model."""
+def _receiver(hooks: weakref.ref[Hooks]) -> _attention.Receiver:
+    """A taker with a weak reference, so that it keeps neither the hooks nor their model alive."""
 
     def take(module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, mask: Any, named: dict[str, Any]) -> None:
         self = hooks()
@@ -114,10 +116,10 @@ def _taker(hooks: weakref.ref[Hooks]) -> _attention.Taker:
 
 
 class _AttentionRecorder:
-    """Notes, while a model of transformers runs, whether it was called with gradients, and without positions: with ids alone, or with names. The
-    innermost one makes them.
+    """Records, while a transformers model runs, whether it was called with gradients, and whether without positions (with ids only, or with keyword
+    arguments). The innermost model makes the positions.
 
-    A copy of the model, and what is saved of it, belong to no watch.
+    Copies and saved files of the model do not contain the watch.
     """
 
     def __init__(self, hooks: weakref.ref[Hooks] | None = None, before: bool = False) -> None:
@@ -138,16 +140,16 @@ class _AttentionRecorder:
 
 
 class StepCounter:
-    """Counts the steps of one optimizer that holds parameters of the model: the first to step; if it stops stepping, another takes over."""
+    """Counts the steps of one optimizer that holds parameters of the model: the first one that makes a step. If it stops, another one takes over."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = weakref.ref(model)
         self._known: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
-        self._others: weakref.WeakSet[Any] = weakref.WeakSet()  # that made a step since the one that is counted
+        self._others: weakref.WeakSet[Any] = weakref.WeakSet()  # others that made a step since the counted one did
         self._counted: weakref.ref[Any] | None = None
 
     def counts(self, optimizer: torch.optim.Optimizer) -> bool:
-        """Whether its step is one more."""
+        """Whether this step counts."""
         if not self.holds_the_model(optimizer):
             return False
         counted = self._counted() if self._counted else None
@@ -155,7 +157,7 @@ class StepCounter:
             if optimizer not in self._others:
                 self._others.add(optimizer)
                 return False
-            log.warning("watch: %s made two steps without the optimizer whose steps were counted: its own are from here on; Watch.at(step) sets the number", type(optimizer).__name__)
+            log.warning("watch: %s made two steps while the optimizer whose steps are counted made none; from now on its steps are counted; Watch.at(step) sets the number", type(optimizer).__name__)
         self._others.clear()
         self._counted = weakref.ref(optimizer)
         return True
@@ -172,8 +174,9 @@ class StepCounter:
 
 
 class OptimizerHooks:
-    """Around the steps of all optimizers. `before` and `after` are methods, whose object is not kept; they are told how to find out whether the optimizer
-    holds the model, and whether its step counts, and must raise nothing that the training is not to see."""
+    """Hooks around the steps of all optimizers. `before` and `after` are methods; their object is referenced weakly. They receive functions that
+    say whether the optimizer holds the model, and whether its step counts. They must not raise errors that the training should not see.
+    """
 
     def __init__(self, model: torch.nn.Module, before: Callable[[Callable[[], bool]], None], after: Callable[[Callable[[], bool]], None]) -> None:
         from torch.optim import optimizer

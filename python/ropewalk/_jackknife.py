@@ -1,4 +1,4 @@
-"""Statistics of your own, with standard errors by leaving out one block of documents after the other."""
+"""Your own statistics, with standard errors by leaving out one block of documents at a time."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 from ._capture import Capture, HeadMoments
 from .errors import UsageError
 
-OWN = {"checkpoint", "layer", "q_head", "kv_head", "paired"}  # columns of every table
+OWN = {"checkpoint", "layer", "q_head", "kv_head", "paired"}  # columns that every table has
 
 Statistic = Callable[[HeadMoments], float | Mapping[str, float]]
 
 
 def error(whole: np.ndarray, without: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Standard errors of `whole` [columns], given what it is without each block [blocks, columns] of so many tokens.
+    """Standard errors of `whole` [columns], from its values without each block [blocks, columns], whose numbers of tokens are `sizes`.
 
-    The delete-m_j jackknife of Busing, Meijer & van der Leeden (1999), as the program's tables have it.
+    The delete-m_j jackknife of Busing, Meijer & van der Leeden (1999), as in the program's tables.
     """
     if len(without) < 2:
         return np.full(whole.shape, np.nan)
     sizes = sizes[:, None]
     n, blocks = sizes.sum(), len(without)
     h = n / sizes
-    with np.errstate(invalid="ignore", over="ignore"):  # of what is infinite there is no error
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite values have no error
         centre = blocks * whole - ((1 - sizes / n) * without).sum(0)
         pseudo = h * whole - (h - 1) * without
         return np.asarray(np.sqrt(((pseudo - centre) ** 2 / (h - 1)).mean(0)))
@@ -38,11 +38,11 @@ def _short(found: object) -> str:
 def _check_names(names: list[str]) -> None:
     columns = [column for name in names for column in (name, "se" if name == "value" else f"{name}_se")]
     if not all(isinstance(name, str) for name in names) or len(set(columns)) < len(columns) or OWN.intersection(columns):
-        raise UsageError(f"the statistic gave {names}: expected names that are not {', '.join(sorted(OWN))}, nor X and X_se")
+        raise UsageError(f"the statistic returned {names}: expected names that are not {', '.join(sorted(OWN))}, nor X and X_se")
 
 
 class Values:
-    """A statistic of one head: names of its numbers, their values, and what these are without each block. `names`: those of heads before."""
+    """A statistic of one head: the names of its numbers, their values, and their values without each block. `names`: the names at earlier heads."""
 
     def __init__(self, capture: Capture, layer: int, q_head: int, statistic: Statistic, names: list[str] | None = None) -> None:
         rows = []
@@ -54,13 +54,13 @@ class Values:
                 self.names = list(named)
                 _check_names(self.names)
             if list(named) != self.names:
-                raise UsageError(f"the statistic gave {list(named)} after {self.names}: expected the same names for every head and block")
+                raise UsageError(f"the statistic returned {list(named)} after {self.names}: expected the same names for every head and block")
             try:
                 if any(isinstance(value, str) for value in named.values()):
                     raise TypeError
                 rows.append([float(value) for value in named.values()])
             except (TypeError, ValueError, OverflowError):
-                raise UsageError(f"the statistic gave {_short(found)}: expected a number, or a dict of numbers") from None
+                raise UsageError(f"the statistic returned {_short(found)}: expected a number, or a dict of numbers") from None
         self.values, self.without = np.array(rows[0]), np.array(rows[1:]).reshape(len(rows) - 1, len(rows[0]))
 
     def row(self, values: np.ndarray, errors: np.ndarray) -> dict[str, float]:
@@ -83,7 +83,7 @@ def of_capture(capture: Capture, statistic: Statistic) -> list[dict[str, Any]]:
 
 
 def _unknown(capture: Capture) -> bool:
-    """Whether vectors came without their tokens, so that nobody knows which documents they are of."""
+    """Whether vectors came without their tokens, so that their documents are unknown."""
     return "query.block_tokens" not in capture.tensors and not np.any(capture.tensors["document.prefix_digest"])
 
 
@@ -100,7 +100,7 @@ def same_documents(a: Capture, b: Capture) -> bool:
 
 
 def of_difference(a: Capture, b: Capture, statistic: Statistic, known: bool | None = None) -> list[dict[str, Any]]:
-    """One row per head that both have: b less a, and its standard error. `known`: whether both read the same documents."""
+    """One row per head that both captures have: b - a, and its standard error. `known`: whether both read the same documents."""
     paired, there = same_documents(a, b) if known is None else known, {(layer, q_head) for layer, q_head, _ in a.heads}
     rows = []
     for layer, q_head, kv_head in b.heads:

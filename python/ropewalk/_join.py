@@ -1,4 +1,4 @@
-"""Makes one measurement of those of all processes."""
+"""Joins the measurements of all processes into one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from . import _faults
 from ._measurement import Measurement
 from ._processes import Processes
 
-MOST_BLOCKS = 32  # of all processes together
+MOST_BLOCKS = 32  # most blocks of all processes together
 
 
 class NotFiniteRows(NamedTuple):
-    """What is wrong in one process; all get the same."""
+    """The problem of one process, which is raised in all of them."""
 
     process: int
     kind: str
@@ -21,27 +21,29 @@ class NotFiniteRows(NamedTuple):
 
 
 class _Facts(NamedTuple):
-    """Of one process."""
+    """What one process knows about its measurement."""
 
     problem: tuple[str, str] | None
     sizes: tuple[int, ...] | None
-    layers: list[int]  # that were measured
-    documents: list[int]  # by batch
+    layers: list[int]  # measured layers
+    documents: list[int]  # per batch
     context: int
     left_out: int
-    steps: list[float]  # of the training, by batch
+    steps: list[float]  # training step, per batch
     last: int
 
 
 def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any], list[Any]]) -> Measurement | NotFiniteRows:
-    """In the first process that of all; in the others nothing of use. A process keeps its own batches alone, whatever their number. Collective."""
+    """Returns the joint measurement in the first process; the results in other processes are not used. A process holds only its own batches,
+    however many processes there are. Collective.
+    """
     if processes.count() == 1 and measurement.wanted <= MOST_BLOCKS:
         return measurement
     problem = None
     try:
         measurement.fetch()
     except Exception as error:
-        problem = _faults.kind_of(error), _faults.told(error)
+        problem = _faults.kind_of(error), _faults.error_line(error)
     sizes, layers, documents = measurement.shape()
     told: list[_Facts] = [_Facts(*one) for one in exchange(tuple(_Facts(problem, sizes, layers, documents, measurement.context, len(measurement.left_out), measurement.steps, measurement.last)))]
     for process, one in enumerate(told):
@@ -72,7 +74,7 @@ def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any
 
 
 def _by_block(steps: list[float], documents: list[int], blocks: int) -> list[float]:
-    """The mean step of each block's batches, of those that hold documents."""
+    """The mean step of each block's batches, for blocks that hold documents."""
     found: list[float] = []
     for block in range(blocks):
         held = [step for step, count in zip(steps[block::blocks], documents[block::blocks], strict=True) if count > 0]

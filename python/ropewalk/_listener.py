@@ -1,4 +1,4 @@
-"""What the library says while it works: lines go to `logging`, progress to bars of tqdm."""
+"""Passes what the library reports to Python: log lines to `logging`, progress to bars of tqdm."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 log = logging.getLogger("ropewalk")
 
-# As ropewalk/base/log.h numbers its levels.
+# The levels in the order of ropewalk/base/log.h.
 LEVELS = [logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR]
 
 
 class Listener:
-    """Hears one job. `progress`: True for bars; None: bars where somebody sees them."""
+    """Receives the reports of one job. `progress`: True shows bars; None shows them only in a terminal or notebook."""
 
     def __init__(self, progress: bool | None = False) -> None:
         self._bars: dict[int, Any] = {}
         self._tqdm = _find_tqdm() if progress or (progress is None and _watched()) else None
 
     def level(self) -> int:
-        """The lowest level that somebody hears."""
+        """The lowest level for which somebody listens."""
         return next((number for number, level in enumerate(LEVELS) if log.isEnabledFor(level)), len(LEVELS))
 
     def line(self, level: int, text: str) -> None:
@@ -49,7 +49,7 @@ class Listener:
 
 
 def _watched() -> bool:
-    shows = getattr(sys.stderr, "isatty", None)  # a program may have put anything there, or nothing
+    shows = getattr(sys.stderr, "isatty", None)  # a program may replace stderr by anything, or by None
     return "ipykernel" in sys.modules or shows is not None and bool(shows())
 
 

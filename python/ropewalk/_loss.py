@@ -1,4 +1,4 @@
-"""What `ropewalk loss` measured, as DataFrames."""
+"""The results of `ropewalk loss`, as DataFrames."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ._temporary import TemporaryFolder
 class Loss:
     """The loss of a checkpoint on a corpus, in nats per token.
 
-    `table`: one row for all positions together, then one per bin of positions (docs/formats.md). `documents`: one row per document.
-    `path`: the folder with both.
+    `table`: one row for all positions, then one per bin of positions (docs/formats.md). `documents`: one row per document. `path`: the folder with
+    both.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -25,12 +25,12 @@ class Loss:
 
     @property
     def value(self) -> float:
-        """Of all positions together."""
+        """The loss over all positions."""
         return float(self._whole["loss"][0].as_py())
 
     @property
     def se(self) -> float:
-        """Its standard error over documents; NaN of a single one."""
+        """Its standard error over documents; NaN for a single document."""
         se = self._whole["loss_se"][0].as_py()
         return float("nan") if se is None else float(se)
 

@@ -12,28 +12,29 @@ if TYPE_CHECKING:
     import torch
 
 
-HEADS = (0, 2, 3)  # the dimensions of [batch, heads, tokens, d_head] over which a number per head is taken
+HEADS = (0, 2, 3)  # the dimensions of [batch, heads, tokens, d_head] over which a number per head is computed
 
 
 class Rows:
-    """The tokens of a batch: their positions, on the host, and which of them are no padding. Every layer of a batch has the same. To find them out waits
-    for a GPU, unless it is known that they are `counted`: 0, 1, 2, …, without padding."""
+    """The tokens of a batch: their positions, in host memory, and which of them are not padding. All layers of a batch have the same rows. Finding
+    this out waits for a GPU, unless positions are known to be `counted`: 0, 1, 2, …, without padding.
+    """
 
     def __init__(self, positions: torch.Tensor | None, mask: Any, batch: int, tokens: int, device: torch.device, counted: torch.Tensor | None) -> None:
-        """`counted`: 0, 1, 2, …, where the positions are."""
+        """`counted`: a tensor 0, 1, 2, … on the device of the positions."""
         import torch
 
         if positions is None:
             positions = torch.arange(tokens)
         elif not isinstance(positions, torch.Tensor):
             raise UsageError(f"positions: found {type(positions).__name__}, expected a torch tensor of whole numbers")
-        elif positions.dim() == 3:  # one for each axis of an image; the first is that of text
+        elif positions.dim() == 3:  # one row per axis of an image; the first is for text
             positions, counted = positions[0], None
         if positions.dim() not in (1, 2) or positions.shape[-1] != tokens or positions.dim() == 2 and positions.shape[0] not in (1, batch):
             raise UsageError(f"positions: found a tensor of {list(positions.shape)}, expected [{tokens}] or [{batch}, {tokens}]")
-        self.wrong: torch.Tensor | None = None  # whether they are not what they were known to be
+        self.wrong: torch.Tensor | None = None  # whether positions turned out to be different from 0, 1, 2, …
         self._device = device
-        self._turned = tokens  # that RoPE was chosen for, where it asks for a length: padding counts too
+        self._turned = tokens  # the length for which RoPE was chosen, where it depends on a length; padding counts
         if counted is not None and mask is None:
             self.positions, self.real_indexes, self.context = torch.arange(tokens).expand(batch, tokens), None, tokens
             self.wrong = (positions.detach() != counted).any()
@@ -47,7 +48,7 @@ class Rows:
         self.context = int(seen.max()) + 1 if seen.numel() else 0
 
     def parts(self, q: torch.Tensor, k: torch.Tensor, documents: list[int]) -> list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, list[int]]]:
-        """Queries, keys, positions and documents without padding."""
+        """Queries, keys, positions and documents, without padding."""
         if self.real_indexes is None:
             return [(q, k, self.positions, documents)]
         found = []
@@ -59,45 +60,45 @@ class Rows:
 
     @property
     def turned(self) -> int:
-        """Tokens that RoPE was chosen for."""
+        """The number of tokens for which RoPE was chosen."""
         return self._turned
 
     @property
     def documents(self) -> int:
-        """Rows that are more than padding."""
+        """The number of rows with tokens that are not padding."""
         return len(self.positions) if self.real_indexes is None else sum(len(real_indexes) > 0 for real_indexes in self.real_indexes)
 
 
 class NotFinite(Exception):
-    """A batch that is left out: the training skips it too, or has worse to fear than a monitor."""
+    """The batch is left out. Either the training skips it too, or it has a worse problem than its monitor."""
 
 
 class Measurement:
-    """Batches from `step` on, of this process. Each is a block, and its rows are documents."""
+    """The batches of one process from `step` on. Each batch is a block, and its rows are documents."""
 
     def __init__(self, step: int, batches: int, layers: int | None, chosen: frozenset[int] | None, config: Any) -> None:
-        """`config`: of a model whose vectors before RoPE are wanted too."""
+        """`config`: the model's configuration, where vectors before RoPE are wanted too; else None."""
         self.step, self._config = step, config
         self.moments: Moments | None = None
-        self.context = 0  # tokens of a document at most
-        self.problem: BaseException | None = None  # why there is nothing
-        self.left_out: set[int] = set()  # batches that are not finite
-        self.batches_left_out = 0  # of all processes
-        self.joint = False  # moments are those of all processes
+        self.context = 0  # most tokens of a document
+        self.problem: BaseException | None = None  # why there is no result
+        self.left_out: set[int] = set()  # batches with values that are not finite
+        self.batches_left_out = 0  # the number of these in all processes
+        self.joint = False  # whether the moments are those of all processes
         self.wanted, self._layers, self._chosen = batches, layers, chosen
         self._fetched = False
-        self._done: dict[int, int] = {}  # batches, by layer
+        self._done: dict[int, int] = {}  # number of batches, per layer
         self._documents = [0] * batches
-        self.now = step  # of the training
-        self.steps: list[float] = [step] * batches  # at which batches came; of all processes, by block
+        self.now = step  # current training step
+        self.steps: list[float] = [step] * batches  # steps at which batches came; after joining, per block
         self.last = step
-        self._owners: dict[int, int] = {}  # which module a layer is, by layer
-        self._rows: tuple[int, list[tuple[Any, Any, Rows]]] = (-1, [])  # of the batch at hand
-        self._known: tuple[Any, ...] = ()  # what tensors are like that moments took
-        self._counted: torch.Tensor | None = None  # 0, 1, 2, …, where positions are
-        self._wrong: list[torch.Tensor] = []  # whether positions were not what they were known to be
-        self._finite: list[tuple[int, torch.Tensor]] = []  # whether a batch is, where that is known later
-        self._why = ""  # a batch was left out
+        self._owners: dict[int, int] = {}  # from a layer to the id of its module
+        self._rows: tuple[int, list[tuple[Any, Any, Rows]]] = (-1, [])  # rows of the current batch
+        self._known: tuple[Any, ...] = ()  # properties of the tensors that the moments accepted before
+        self._counted: torch.Tensor | None = None  # 0, 1, 2, … on the device of the positions
+        self._wrong: list[torch.Tensor] = []  # flags: whether positions were different from 0, 1, 2, …
+        self._finite: list[tuple[int, torch.Tensor]] = []  # flags: whether a batch is finite; they are read later
+        self._why = ""  # the reason, where a batch was left out
 
     @property
     def batches(self) -> int:
@@ -109,22 +110,22 @@ class Measurement:
 
     @property
     def label(self) -> str:
-        """Of the checkpoint. Weights may have moved between its batches."""
+        """Names the checkpoint. The weights may have changed between its batches."""
         return f"step-{self.step}" if self.last == self.step else f"step-{self.step}…{self.last}"
 
     def shape(self) -> tuple[tuple[int, ...] | None, list[int], list[int]]:
-        """Layers, query heads, key heads and dimensions; which layers were measured; documents by batch."""
+        """Layers, query heads, key heads and dimensions; the measured layers; documents per batch."""
         moments = self.moments
         sizes = (moments.layers, moments.q_heads, moments.kv_heads, moments.d_head) if moments else None
         return sizes, sorted(self._done), [0 if batch in self.left_out else count for batch, count in enumerate(self._documents)]
 
     def empty(self, sizes: Any) -> Moments:
-        """As those of a process that has documents."""
+        """Empty moments of the same shape as those of a process that has documents."""
         layers, q_heads, kv_heads, d_head = sizes
         return Moments(q_heads, kv_heads, d_head, layers=layers, blocks=self.wanted, config=self._config)
 
     def fetch(self, after: torch.cuda.Event | None = None) -> None:
-        """Brings to the host what a GPU was told before an event. Batches that are not finite are left out, and counted."""
+        """Copies to the host what a GPU computed before an event. Batches that are not finite are left out and counted."""
         if self.moments is None or self._fetched:
             return
         self._fetched = True
@@ -133,7 +134,7 @@ class Measurement:
         wrong, finite = flags[: len(self._wrong)], flags[len(self._wrong) :]
         if any(wrong):
             raise InputError(
-                "positions are not 0, 1, 2, … though the model was called without position_ids and without a mask of padding: call it with position_ids"
+                "positions are not 0, 1, 2, … though the model was called without position_ids and without a padding mask; call it with position_ids"
             )
         self.left_out |= left | {batch for (batch, _), known in zip(self._finite, finite, strict=True) if not known}
         for batch in self.left_out - left:
@@ -141,7 +142,7 @@ class Measurement:
         self.batches_left_out = len(self.left_out)
 
     def why_nothing(self) -> str:
-        """Where no document is left."""
+        """The reason, where no document is left."""
         if self.batches_left_out:
             return self._why or "queries or keys of every batch are not all finite"
         return "every token of the measured batches was padding; expected some that are not"
@@ -149,14 +150,14 @@ class Measurement:
     def take(
         self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None, counted: bool
     ) -> None:
-        """`counted`: nobody gave the model positions, so they are 0, 1, 2, … where nothing is padding."""
+        """`counted`: the model got no positions, so they are 0, 1, 2, … unless there is padding."""
         if self._chosen is not None and layer not in self._chosen:
             return
         known = (type(q), type(k), getattr(q, "shape", None), getattr(k, "shape", None), getattr(q, "dtype", None), getattr(k, "dtype", None), getattr(q, "device", None))
         if known != self._known:
             self._check(layer, q, k)
         if self._owners.setdefault(layer, owner) != owner:
-            raise UsageError(f"layer {layer}: two attention modules of the model have this number; give watch the part of the model that is meant")
+            raise UsageError(f"layer {layer}: two attention modules of the model have this number; give watch only the part of the model that is to be measured")
         done = self._done.get(layer, 0)
         if done >= self.wanted:
             return
@@ -174,7 +175,7 @@ class Measurement:
         if self.moments is None:
             self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=self._layers or layer + 1, blocks=self.wanted, scale=scale, config=self._config)
         if rows.real_indexes is not None and k.shape[2] != q.shape[2]:
-            raise UsageError(f"k: found a tensor of {list(k.shape)}, expected {q.shape[2]} tokens, as of the queries")
+            raise UsageError(f"k: found a tensor of {list(k.shape)}, expected {q.shape[2]} tokens, as many as queries")
         self.context = max(self.context, rows.context)
         self._documents[batch], self.steps[batch] = rows.documents, self.now
         self.last = self.now
@@ -188,19 +189,21 @@ class Measurement:
         self._known = known
 
     def _finite_or_none(self, layer: int, batch: int, q: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Raises NotFinite where a look costs nothing. On a GPU the sums show it in the end, by batch; sums before RoPE that have none get zeros."""
+        """Raises NotFinite where the check is free. On a GPU the sums show it at the end, per batch; where there are no sums before RoPE, zeros
+        replace them.
+        """
         import torch
 
         if q.is_cuda and self._config is None or q.device != k.device or q.device.type not in ("cpu", "cuda") or not (q.is_floating_point() and k.is_floating_point()):
             return q, k
         if q.is_cuda:
-            finite = (torch.cat([_norm(q, HEADS), _norm(k, HEADS)]) < torch.inf).all()  # NaN is below nothing
+            finite = (torch.cat([_norm(q, HEADS), _norm(k, HEADS)]) < torch.inf).all()  # NaN is not less than anything
             self._finite.append((batch, finite))
             return torch.where(finite, q, 0), torch.where(finite, k, 0)
         for what, vectors in (("queries", q), ("keys", k)):
             if _norm(vectors) < torch.inf:
                 continue
-            finite = _norm(vectors, HEADS) < torch.inf  # all together may overflow where no head does
+            finite = _norm(vectors, HEADS) < torch.inf  # the norm over all heads may overflow where the norm of each head does not
             if not finite.all():
                 raise NotFinite(f"{what} in layer {layer}, head {int(finite.int().argmin())}, are not all finite, or their squares overflow float32, in every batch")
         return q, k
@@ -238,7 +241,7 @@ class Measurement:
 
 
 def _norm(vectors: torch.Tensor, over: tuple[int, ...] | None = None) -> torch.Tensor:
-    """In float32; `over`: dimensions. One pass, which keeps nothing of the vectors' size."""
+    """Norms in float32 over the dimensions `over`. One pass, without copies of the vectors' size."""
     import torch
 
     vectors = vectors.float() if vectors.dtype == torch.float64 else vectors
@@ -247,7 +250,7 @@ def _norm(vectors: torch.Tensor, over: tuple[int, ...] | None = None) -> torch.T
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether both are one object, or tensors in the same memory; what is kept here lets its memory go to no other."""
+    """Whether both are one object, or tensors in the same memory. The references that are kept here prevent that memory from being reused."""
     import torch
 
     if one is other:

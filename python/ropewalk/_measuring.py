@@ -1,4 +1,4 @@
-"""Measures a model step by step: when a measurement begins, what it takes, and how processes end it together."""
+"""Measures a model during training: when a measurement begins, which passes it takes, and how processes end it together."""
 
 from __future__ import annotations
 
@@ -19,58 +19,58 @@ from .errors import Error, UsageError
 if TYPE_CHECKING:
     import torch
 
-ENDED = "measuring ends here, and training goes on"
+ENDED = "measuring ends here, and training continues"
 
 
 class Schedule(NamedTuple):
-    """What a watch was asked for."""
+    """The settings of a watch."""
 
-    every: int  # so many steps a measurement begins
-    batches: int  # of a measurement, of all processes together
-    passes: Callable[[torch.nn.Module], Any] | None  # makes batches that a step lacks
+    every: int  # a measurement begins every so many steps
+    batches: int  # batches per measurement, of all processes together
+    passes: Callable[[torch.nn.Module], Any] | None  # makes the batches that a step lacks
 
 
 class MeasurementCycle:
-    """The measurements of one process: at most one at hand, from the step at which it begins to the exchange that ends it."""
+    """The measurements of one process: at most one at a time, from the step at which it begins to the exchange that ends it."""
 
     def __init__(self, model: torch.nn.Module, subject: WatchedModel, schedule: Schedule, processes: Processes, faults: Faults, results: Results) -> None:
-        self.step = 0  # of the training
+        self.step = 0  # current training step
         self.measurement: Measurement | None = None
         self.closes = False  # the watch was closed
-        self.stops = False  # this process measures no more, and says so at the next exchange
-        self.over = False  # no process makes an exchange any more
+        self.stops = False  # this process measures no more, and tells the others at the next exchange
+        self.over = False  # there are no further exchanges
         self._subject, self._every, self._passes = subject, schedule.every, schedule.passes
         self._processes, self._faults, self._results = processes, faults, results
         self._batches = -(-schedule.batches // processes.count())
-        self._begun = -1  # the step at which a measurement began last
-        self._unmeasured: list[int] = []  # steps at which the measurement before was unfinished
+        self._begun = -1  # the step at which the last measurement began
+        self._unmeasured: list[int] = []  # steps that were not measured because the previous measurement was unfinished
         self._hooks = Hooks(model, self._take)
         self._optimizers = OptimizerHooks(model, self._before_step, self._after_step)
         faults.awaited = processes.count() > 1
 
     @property
     def attached(self) -> bool:
-        """Whether what passes by is taken."""
+        """Whether queries and keys are being taken."""
         return self._hooks.attached
 
     def tap(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, training: bool) -> None:
         self._hooks.take_outside(layer, 0, q, k, positions, mask, None, training)
 
     def _before_step(self, holds: Callable[[], bool]) -> None:
-        """Before the step of an optimizer, which may hold parameters of the model."""
+        """Called before every step of an optimizer, which may hold parameters of the model."""
         if self.measurement is not None and self._passes is not None:
-            self._faults.guard(lambda: self._fill() if holds() else None, then="batches of the steps that follow take their place")
+            self._faults.guard(lambda: self._fill() if holds() else None, then="batches of the next steps are used instead")
 
     def _after_step(self, counts: Callable[[], bool]) -> None:
         if not self.over:
             self._faults.guard(lambda: self.follow(self.step + 1) if counts() else None)
 
     def follow(self, step: int) -> None:
-        """Every step of the training comes by here, by the hook of its optimizer or by a callback."""
+        """Called at every step of the training, by the hook of its optimizer or by a callback."""
         if self.over:
             return
         if self.measurement is None and step % self._every != 0 and self._results.idle:
-            self.step = step  # nothing else costs a step that is not measured anything
+            self.step = step  # a step that is not measured costs nothing else
         else:
             self._faults.guard(self._go_to, step)
 
@@ -84,26 +84,26 @@ class MeasurementCycle:
                 self._note_unmeasured()
         elif not self.over and self.step % self._every == 0 and self.step != self._begun:
             self._begin()
-        self._results.deliver()  # last: who is told may close the watch
+        self._results.deliver()  # must be last, because a listener may close the watch
 
     def close(self) -> None:
-        """Says at the next exchange, which is the last one, that this process is done."""
+        """Tells the others at the next exchange, which is the last one, that this process has finished."""
         self.closes = True
         self._faults.awaited = False
 
     def stop(self) -> None:
-        """Measures no more, and says so at the next exchange."""
+        """Measures no more, and tells the others at the next exchange."""
         self.stops = True
         self._hooks.detach()
 
     def leave(self) -> None:
-        """The last exchange, where others wait for one."""
+        """Takes part in the last exchange, where others wait for one."""
         if not self.over and self.measurement is not None:
             self._faults.guard(self._settle)
         self._end_for_all([])
 
     def end(self) -> None:
-        """Without an exchange."""
+        """Ends measuring without an exchange."""
         self.over, self._faults.awaited = True, False
         self._drop()
         self._optimizers.remove()
@@ -111,10 +111,10 @@ class MeasurementCycle:
     def say_unmeasured(self) -> None:
         if len(self._unmeasured) > 1 and self._processes.rank() == 0:
             some = ", ".join(map(str, self._unmeasured[:10])) + (", …" if len(self._unmeasured) > 10 else "")
-            self._faults.warn(f"watch: {len(self._unmeasured)} steps were not measured: {some}", UsageError("all"), "measurements before them were unfinished")
+            self._faults.warn(f"watch: {len(self._unmeasured)} steps were not measured: {some}", UsageError("all"), "the measurements before them were unfinished")
 
     def _fill(self) -> None:
-        """Further passes, before weights move."""
+        """Makes additional passes before the weights change."""
         measurement = self.measurement
         if measurement is None or self._passes is None or measurement.problem or measurement.step != self.step or not self._hooks.attached:
             return
@@ -128,12 +128,12 @@ class MeasurementCycle:
                     raise UsageError(f"watch: step {measurement.step}: passes: no attention of {self._subject.kind} was seen: expected a function that runs the model once")
 
     def _note_unmeasured(self) -> None:
-        """`every` is shorter than a measurement."""
+        """Notes that `every` is shorter than a measurement."""
         measurement = self.measurement
         assert measurement is not None
         self._unmeasured.append(self.step)
         if len(self._unmeasured) == 1 and self._processes.rank() == 0:
-            text = f"watch: step {self.step} is not measured, as the measurement of step {measurement.step} has {measurement.batches} of {measurement.wanted} batches"
+            text = f"watch: step {self.step} is not measured, because the measurement of step {measurement.step} has {measurement.batches} of {measurement.wanted} batches"
             self._faults.warn(text, UsageError(), "expected a longer every=, fewer batches=, or passes=")
 
     def _begin(self) -> None:
@@ -151,11 +151,13 @@ class MeasurementCycle:
         self.measurement = None
 
     def _settle(self) -> None:
-        """Where all processes stand with the measurement at hand. They may make different numbers of passes per step, and finish together. Collective."""
+        """Exchanges the state of the current measurement between all processes, which may make different numbers of passes per step, and finish
+        together. Collective.
+        """
         measurement = self.measurement
         assert measurement is not None
-        said = self._exchange(Reported(measurement.batches, measurement.full, self._problem(measurement), self.stops, self.closes and not self.stops))
-        agreed = agreement(said)
+        reports = self._exchange(Reported(measurement.batches, measurement.full, self._problem(measurement), self.stops, self.closes and not self.stops))
+        agreed = agreement(reports)
         if agreed.problem or agreed.over:
             self._drop()
         if agreed.over:
@@ -170,11 +172,11 @@ class MeasurementCycle:
     def _problem(self, measurement: Measurement) -> tuple[str, str] | None:
         error = self._faults.pending() or measurement.problem
         if error is not None:
-            return _faults.kind_of(error), _faults.told(error)
+            return _faults.kind_of(error), _faults.error_line(error)
         if measurement.batches or self.closes or self.stops:
             return None
         return "UsageError", (
-            f"no attention of {self._subject.kind} was seen: expected a model of transformers in training, whose attention goes through its attention interface, "
+            f"no attention of {self._subject.kind} was seen: expected a transformers model in training that uses the attention interface of transformers, "
             "or calls of Watch.tap"
         )
 
@@ -184,10 +186,10 @@ class MeasurementCycle:
         except Exception as error:
             self._drop()
             self._end_for_all([])
-            raise Error(f"watch: measuring ends, as processes cannot be asked: {_faults.told(error)}") from error
+            raise Error(f"watch: measuring ends, because the other processes do not answer: {_faults.error_line(error)}") from error
 
     def _end_for_all(self, stopped: list[int]) -> None:
-        """All processes know: none makes an exchange any more."""
+        """Ends measuring in all processes; all know that there are no further exchanges."""
         self.stops = self.over = True
         self._faults.awaited = False
         self._optimizers.remove()
@@ -196,7 +198,7 @@ class MeasurementCycle:
             self._faults.warn(f"watch: process {others[0]} stopped at step {self.step}", Error(), ENDED)
 
     def _finish(self, measurement: Measurement) -> None:
-        """The step's moments, of all processes, go to the writer of the first one. Collective."""
+        """Joins the moments of all processes, and passes them to the writer of the first process. Collective."""
         self._drop()
         joint = join(measurement, self._processes, self._exchange)
         if isinstance(joint, Measurement):
@@ -219,7 +221,7 @@ class MeasurementCycle:
             self._spoil(error)
 
     def _spoil(self, error: Exception) -> None:
-        """The measurement at hand comes to nothing; other processes learn of it at the next exchange."""
+        """Drops the current measurement; other processes learn of it at the next exchange."""
         measurement = self.measurement
         assert measurement is not None
         self._hooks.detach()
@@ -229,10 +231,10 @@ class MeasurementCycle:
         self._drop()
         if self._faults.raised and not isinstance(error, Error):
             raise error
-        self._say(0, measurement.step, _faults.kind_of(error), _faults.told(error))
+        self._say(0, measurement.step, _faults.kind_of(error), _faults.error_line(error))
 
     def _say(self, process: int, step: int, kind: str, text: str) -> None:
-        """What is wrong with a measurement, in one process of all: said by the first one, raised by each."""
+        """Reports the problem of a measurement in one of the processes: the first process warns, or each raises it."""
         where = f", process {process}" if self._processes.count() > 1 else ""
         text = text if text.startswith("watch: ") else f"step {step}{where}: {text}"
         self._faults.take_of_all(kind, text, first=self._processes.rank() == 0)

@@ -1,4 +1,4 @@
-"""Finds the extension module, with the torch and pyarrow that it needs."""
+"""Loads the extension module, with the torch and pyarrow that it needs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 from . import _build
 
-# Where the libcurl that is bundled looks for certificates, Debian's, and what says that they are elsewhere.
+# Where the bundled libcurl looks for certificates (Debian's path), and the variables that give another path.
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _CERTIFICATE_SETTINGS = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR")
 
@@ -34,12 +34,12 @@ def _parts(version: str, count: int) -> str:
 
 
 def _check(package: str, built: str, count: int) -> None:
-    """Raises ImportError where another version is installed than the module was built with: their C++ interfaces differ."""
+    """Raises ImportError where the installed version differs from the one with which the module was built, because C++ interfaces differ."""
     found = _installed(package)
     if found is not None and _parts(found, count) != _parts(built, count):
         wanted = _parts(built, count)
         raise ImportError(
-            f"ropewalk {_build.VERSION} was built with {package} {built} and finds {package} {found}: "
+            f"ropewalk {_build.VERSION} was built with {package} {built} but found {package} {found}: "
             f"install {package} {wanted}, or install ropewalk again in this environment"
         )
 
@@ -50,22 +50,22 @@ def check_torch() -> None:
 
 
 def check() -> None:
-    """Whether torch and pyarrow are there, as the module and the program need them; imports neither."""
+    """Checks that the torch and pyarrow which the module and the program need are installed, without importing them."""
     check_torch()
     _check("pyarrow", _build.PYARROW, 1)
     for package, built in (("torch", _build.TORCH), ("pyarrow", _build.PYARROW)):
         spec = importlib.util.find_spec(package)
         if spec is None:
-            raise ImportError(f"ropewalk computes with {package}, which is not installed: install {package} {_parts(built, 2)}")
+            raise ImportError(f"ropewalk needs {package}, which is not installed: install {package} {_parts(built, 2)}")
         if package == "torch" and _build.CUDA and not any((Path(folder) / "lib/libtorch_cuda.so").exists() for folder in spec.submodule_search_locations or []):
             raise ImportError(
-                f"ropewalk {_build.VERSION} was built for GPUs, with torch {built}, and finds a torch without CUDA: "
+                f"ropewalk {_build.VERSION} was built for GPUs, with torch {built}, but found a torch without CUDA: "
                 "install torch for CUDA, or install ropewalk again in this environment"
             )
 
 
 def set_environment() -> None:
-    """What the library asks the environment for, where nobody set it."""
+    """Sets environment variables that the library reads, unless the user set them."""
     # Figures are rendered by a child process with vl-convert.
     os.environ.setdefault("ROPEWALK_PYTHON", sys.executable)
     ready_made = Path(__file__).parent / "experiments"
@@ -81,14 +81,14 @@ def set_environment() -> None:
 
 @functools.cache
 def core() -> Any:
-    """The extension module. Its libraries are those that torch and pyarrow have loaded."""
+    """The extension module. It uses the libraries that torch and pyarrow have loaded."""
     check()
     with _without_interrupts():
         for package in ("torch", "pyarrow"):
             try:
                 importlib.import_module(package)
             except ImportError as error:
-                raise ImportError(f"ropewalk computes with {package}, which cannot be imported: {error}") from None
+                raise ImportError(f"ropewalk needs {package}, which cannot be imported: {error}") from None
         set_environment()
         found = importlib.import_module("ropewalk._core")
         atexit.register(_end_jobs, found, os.getpid())
@@ -96,14 +96,14 @@ def core() -> Any:
 
 
 def _end_jobs(found: Any, process: int) -> None:
-    """Of daemon threads; a forked process has none of them."""
+    """Ends the jobs of daemon threads; a forked process has none."""
     if os.getpid() == process:
         found.end_jobs()
 
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Ctrl-C waits: a second import of torch after half a one ends the process."""
+    """Delays Ctrl-C: after an interrupted import of torch, a second import ends the process."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -1,4 +1,4 @@
-"""Moments of queries and keys that you compute: of a model in training, or in any library that runs on torch."""
+"""Moments of queries and keys that you compute yourself: of a model in training, or in any library that uses torch."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     import torch
 
 
-MOST_DOCUMENTS = 2**52  # numbers that travel as float64
+MOST_DOCUMENTS = 2**52  # document numbers are sent as float64
 
 
 class Moments:
-    """First and second moments of queries and keys, kept while vectors pass by. Memory does not grow with tokens.
+    """First and second moments of queries and keys, accumulated as vectors arrive. Memory does not grow with the number of tokens.
 
-    `q_heads` query heads read `kv_heads` key heads of `d_head` dimensions, in each of `layers` layers. Documents are dealt to `blocks` blocks, from
-    which standard errors come. `scale` is what attention multiplies q·k by (default: 1/√d_head), `context` the tokens per document at most; only
-    numbers in units of logits need them. `config`: the model's configuration of transformers, or a dict like its config.json. It says how RoPE turned
-    the vectors: they are turned back, and sums before RoPE are kept too, from which `bands` and `curves` come.
+    `q_heads` query heads read `kv_heads` key heads of `d_head` dimensions, in each of `layers` layers. Documents are dealt to `blocks` blocks,
+    from which standard errors are computed. `scale` is the factor by which attention multiplies q·k (default: 1/√d_head), `context` the largest
+    number of tokens per document; only numbers in units of logits need them. `config`: the model's transformers configuration, or a dict like its
+    config.json. It says how RoPE rotated the vectors: they are rotated back, and sums before RoPE are kept too, from which `bands` and `curves`
+    are computed.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class Moments:
         if scale is None and not text:
             scale = d_head**-0.5
         self._kept = _module.core().SharedMoments(layers, q_heads, kv_heads, d_head, blocks, scale or 0.0, context or 0, text)
-        self._numbered = False  # by the caller
+        self._numbered = False  # whether the caller numbered the documents
         self._device: torch.device | None = None
 
     @classmethod
@@ -76,7 +77,7 @@ class Moments:
 
     @property
     def documents(self) -> list[int]:
-        """Numbers of the documents, which are the same in all layers."""
+        """The numbers of the documents, which are the same in all layers."""
         return self.capture().documents
 
     def add(
@@ -84,17 +85,17 @@ class Moments:
     ) -> None:
         """Adds queries [batch, q_heads, tokens, d_head] and keys [batch, kv_heads, tokens, d_head] of one layer, as the dot product sees them.
 
-        Every row of the batch is a document; one alone can do without the first dimension. Any floating type, any strides, CPU or GPU, with or without
-        gradients: nothing is copied to the host and no graph is kept. `positions`: [tokens] or [batch, tokens], whole numbers; default: 0, 1, 2, …
-        `document`: number of the first row, or of every row; default: one after the other. Document i lies in block i modulo `blocks`.
-        Several threads may add, to one layer or to several; those that each add to several layers give their documents' numbers.
+        Every row of the batch is a document; for a single document the first dimension can be left out. Any floating-point type, any strides, CPU
+        or GPU, with or without gradients: nothing is copied to the host and no graph is kept. `positions`: [tokens] or [batch, tokens], integers;
+        default: 0, 1, 2, … `document`: the number of the first row, or of every row; default: consecutive numbers. Document i is in block i modulo
+        `blocks`. Several threads may add, to one layer or to several; threads that each add to several layers must give document numbers.
         """
         self._add_checked(layer, q, k, positions, document)
 
     def _add_checked(
         self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, document: int | Sequence[int] | None, turned: int = 0
     ) -> None:
-        """`turned`: tokens that RoPE was chosen for, where that depends on a length; 0: of the longest row."""
+        """`turned`: the number of tokens for which RoPE was chosen, where it depends on a length; 0: that of the longest row."""
         q, k = self._checked("q", q), self._checked("k", k)
         if q.dim() == k.dim() == 3:
             q, k = q.unsqueeze(0), k.unsqueeze(0)
@@ -107,25 +108,27 @@ class Moments:
         self._numbered = self._numbered or document is not None
 
     def _add(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, numbers: list[int] | None, turned: int = 0) -> None:
-        """As add(), of what was found to fit, and without a graph."""
+        """Like add(), for checked arguments and without a graph."""
         self._kept.add(layer, numbers, _capsule(q), _capsule(k), None if positions is None else _capsule(positions), turned)
 
     def __add__(self, other: Moments) -> Moments:
-        """Moments of the documents of both, which are different ones. Where neither numbered them, those of `other` follow those of `self`."""
+        """The moments of the documents of both, which must be different. Where neither has document numbers from the caller, the documents of
+        `other` follow those of `self`.
+        """
         if not isinstance(other, Moments):
             return NotImplemented
         numbered = self._numbered or other._numbered
         return Moments._of(_module.core().sum(self._kept, other._kept, not numbered), numbered)
 
     def __radd__(self, other: object) -> Moments:
-        """For sum()."""
+        """Allows sum()."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __reduce__(self) -> Any:
         raise UsageError("Moments cannot be copied or pickled; save() writes them to a folder, and Moments.load() reads it")
 
     def save(self, folder: str | os.PathLike[str], *, label: str = "", model: str = "") -> Path:
-        """Writes a capture folder (docs/formats.md), which `ropewalk analyze` and `Moments.load` read. It must be new or empty."""
+        """Writes a capture folder (docs/formats.md), which `ropewalk analyze` and `Moments.load` read. The folder must be new or empty."""
         out = Path(folder)
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UsageError(f"{out}: is not an empty folder; name a new one, or remove it first")
@@ -135,12 +138,12 @@ class Moments:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Moments:
-        """A capture folder: what `save`, `ropewalk capture` or `ropewalk run` wrote."""
+        """Reads a capture folder that `save`, `ropewalk capture` or `ropewalk run` wrote."""
         with Listener() as listener:
             return cls._of(_module.core().load(listener, os.fspath(path)), numbered=True)
 
     def capture(self) -> Capture:
-        """The same as numpy arrays: `moments(layer, "q", head)`, and what a jackknife needs."""
+        """The moments as numpy arrays: `moments(layer, "q", head)`, and the input of a jackknife."""
         tensors, info = self._contents()
         return Capture(tensors, json.loads(info), "moments")
 
@@ -149,11 +152,11 @@ class Moments:
         return self.capture().moments(layer, kind, head)
 
     def to_numpy(self) -> dict[str, numpy.ndarray]:
-        """All numbers, by the names that docs/formats.md gives the tensors of a moments file."""
+        """All numbers, by the tensor names of a moments file (docs/formats.md)."""
         return self._contents()[0]
 
     def analyze(self, out: str | os.PathLike[str] | None = None, *, label: str = "moments", model: str = "", components: int = 10) -> Study:
-        """The tables of these moments, with standard errors: those of `ropewalk analyze`. `out`: a folder to keep them in."""
+        """The tables of these moments, with standard errors, as `ropewalk analyze` makes them. `out`: a folder to keep them in."""
         return analyze({label: self}, out, model=model, components=components)
 
     def _contents(self) -> tuple[dict[str, numpy.ndarray], str]:
@@ -163,7 +166,9 @@ class Moments:
         return {name: from_dlpack(capsule).numpy() for name, capsule in tensors.items()}, info
 
     def _fetch(self, after: torch.cuda.Event | None, flags: Sequence[torch.Tensor]) -> tuple[set[int], list[bool]]:
-        """Brings what a GPU holds to the host, and flags with it, beside what it computes after an event. Blocks that are not finite are left out: which."""
+        """Copies what a GPU holds to the host, together with flags that it computed before an event. Returns the blocks that are not finite, which
+        are left out.
+        """
         import torch
 
         def fetched() -> tuple[set[int], list[bool]]:
@@ -171,13 +176,13 @@ class Moments:
 
         if after is None:
             return fetched()
-        # Asleep, and before anything is asked of the GPU: a copy that waits in the driver keeps other threads from launching kernels.
+        # Sleeps here, before the GPU is asked for anything: a copy that waits in the driver keeps other threads from launching kernels.
         after.synchronize()
         with torch.cuda.stream(torch.cuda.Stream(self._device)):  # type: ignore[no-untyped-call]
             return fetched()
 
     def _event(self) -> torch.cuda.Event | None:
-        """The end of what the GPU was told so far; None without a GPU."""
+        """An event at the end of the GPU's current work; None without a GPU."""
         import torch
 
         if self._device is None or self._device.type != "cuda":
@@ -187,7 +192,7 @@ class Moments:
         return event
 
     def _join(self, processes: Processes, documents: list[int], layers: list[int], blocks: int) -> Moments | None:
-        """Of all processes, in the first one. `documents`: of every batch; this process has its own in its blocks. Collective."""
+        """Joins the moments of all processes in the first one. `documents`: of every batch; this process has its own in its blocks. Collective."""
         joint = self._kept.join(processes, documents, layers, blocks)
         return None if joint is None else Moments._of(joint, numbered=True)
 
@@ -201,7 +206,7 @@ class Moments:
         if tensor.device.type not in ("cpu", "cuda"):
             raise UsageError(f"{name}: is on {tensor.device}; expected cpu or cuda")
         if not _has_memory(tensor):
-            raise UsageError(f"{name}: found a tensor without numbers of its own (nested, of FakeTensorMode, or in a function that torch.func transforms): expected a plain one")
+            raise UsageError(f"{name}: found a tensor without data of its own (nested, in FakeTensorMode, or in a function that torch.func transforms), expected a plain one")
         self._device = self._device or tensor.device
         return tensor.detach()
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Processes:
-    """Those of a process group; this one alone where torch.distributed does not run."""
+    """The processes of a process group; only this one where torch.distributed is not initialised."""
 
     def __init__(self, group: Any = None) -> None:
         from torch import distributed
@@ -28,7 +28,7 @@ class Processes:
         return int(distributed.get_world_size(self._group)) if self._runs else 1
 
     def all(self, value: Any) -> list[Any]:
-        """What every process has, in all of them. Collective."""
+        """Gathers the values of all processes in each of them. Collective."""
         from torch import distributed
 
         values = [value] * self.count()
@@ -37,14 +37,14 @@ class Processes:
         return values
 
     def send(self, to: int, capsule: Any) -> None:
-        """Numbers of the library, to another process."""
+        """Sends an array of the library to another process."""
         from torch import distributed
         from torch.utils.dlpack import from_dlpack
 
         distributed.send(from_dlpack(capsule).to(self._device()), self._name(to), self._group)
 
     def receive(self, sender: int, capsule: Any) -> None:
-        """Fills numbers of the library."""
+        """Fills an array of the library with what another process sends."""
         import torch
         from torch import distributed
         from torch.utils.dlpack import from_dlpack
@@ -60,7 +60,7 @@ class Processes:
         return rank if self._group is None else int(distributed.get_global_rank(self._group, rank))
 
     def _device(self) -> torch.device:
-        """Where the group's backend wants tensors."""
+        """The device of the tensors that the group's backend can send."""
         import torch
         from torch import distributed
 

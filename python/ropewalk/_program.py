@@ -1,4 +1,4 @@
-"""The program of this package, which `ropewalk` on the path becomes."""
+"""Starts the program of this package; the command `ropewalk` calls this."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _module
 
 
 def _library_folders() -> list[str]:
-    """Of torch and pyarrow, where they lie in another site-packages than this package, which looks for them beside itself."""
+    """The folders of torch and pyarrow, where these are in another site-packages than this package, which otherwise finds them next to itself."""
     own_folder = Path(__file__).resolve().parents[1]
     folders = []
     for package, inside in (("torch", "lib"), ("pyarrow", "")):
@@ -24,7 +24,9 @@ def _library_folders() -> list[str]:
 
 
 def main() -> NoReturn:
-    """Replaces this process by the program, with the same words. Raises ImportError where torch or pyarrow are not what it was built with."""
+    """Replaces this process by the program, with the same arguments. Raises ImportError where torch or pyarrow differ from the versions with which
+    it was built.
+    """
     _module.check()
     _module.set_environment()
     if folders := _library_folders():

@@ -1,4 +1,4 @@
-"""What a watch makes of its measurements: files, and what it tells; in the first of its processes."""
+"""The results of a watch: files, and values that are reported; in the first of its processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .errors import UsageError
 
 
 class Results:
-    """In other processes it does nothing."""
+    """Writes and reports results; in other processes than the first it does nothing."""
 
     def __init__(
         self, processes: Processes, faults: Faults, log: Any, out: str | os.PathLike[str] | None, name: str, components: int
     ) -> None:
-        """All processes raise what is wrong in the first one. Collective."""
+        """Errors of the first process are raised in all of them. Collective."""
         self._faults = faults
-        self._tellers = _watch_log.tellers(log)
+        self._log_functions = _watch_log.log_functions(log)
         self._writer: Writer | None = None
         self.delivering = False
         problem = None
@@ -31,19 +31,19 @@ class Results:
                 self._writer = Writer(out, name, components)
             except Exception as error:
                 problem = error
-        said = processes.all(None if problem is None else (_faults.kind_of(problem), _faults.told(problem)))
+        reported = processes.all(None if problem is None else (_faults.kind_of(problem), _faults.error_line(problem)))
         if problem is not None:
             raise problem
-        if said[0] is not None:
-            raise _faults.again(*said[0])
+        if reported[0] is not None:
+            raise _faults.rebuild_error(*reported[0])
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way or to be told."""
+        """Whether nothing is being written or waiting to be reported."""
         return self._writer is None or self._writer.idle
 
     def study(self) -> Study:
-        """Of all steps so far."""
+        """The study of all steps so far."""
         if self._writer is None:
             raise UsageError("watch: results are in the first process")
         self._writer.wait()
@@ -55,7 +55,7 @@ class Results:
             self._writer.add(measurement)
 
     def deliver(self) -> None:
-        """Tells what came out. Who is told may close the watch."""
+        """Reports finished steps. A listener may close the watch."""
         if self.idle or self._writer is None:
             return
         before, self.delivering = self.delivering, True
@@ -65,16 +65,16 @@ class Results:
                 if error is not None:
                     self._faults.take(error, _faults.DROPPED)
                     continue
-                for tell in self._tellers:
+                for tell in self._log_functions:
                     try:
                         tell(future.result(), step)
                     except Exception as raised:
-                        self._faults.take(raised, "the others are told, and training goes on")
+                        self._faults.take(raised, "other loggers get the values, and training continues")
         finally:
             self.delivering = before
 
     def close(self) -> None:
-        """Waits for what is under way, and makes the tables."""
+        """Waits for what is being written, and makes the tables."""
         if self._writer is None:
             return
         try:
@@ -82,7 +82,7 @@ class Results:
             self.deliver()
             self._writer.make_tables()
         except Exception as error:
-            self._faults.take(error, "its tables are not made; ropewalk.open makes them")
+            self._faults.take(error, "the tables are missing; ropewalk.open makes them")
         finally:
             self._writer.close()
 

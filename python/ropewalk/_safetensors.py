@@ -1,4 +1,4 @@
-"""Reads safetensors files as numpy arrays that lie in the file until they are used."""
+"""Reads safetensors files as numpy arrays that stay in the file until they are used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_HEADER = 100_000_000
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Tensors by name, and the metadata."""
+    """The tensors by name, and the metadata."""
     try:
         data = np.memmap(path, mode="r")
     except FileNotFoundError:
@@ -25,14 +25,14 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
         raise InputError(f"{path}: cannot be read as safetensors: {error}") from None
     size = int.from_bytes(data[:8].tobytes(), "little")
     if len(data) < 8 or size > min(LONGEST_HEADER, len(data) - 8):
-        raise InputError(f"{path}: is no safetensors file: its header would have {size} bytes")
+        raise InputError(f"{path}: is not a safetensors file: its header would have {size} bytes")
     try:
         header = json.loads(data[8 : 8 + size].tobytes())
         metadata = header.pop("__metadata__", {})
         other = [f"tensor '{name}' is of {entry['dtype']}" for name, entry in header.items() if entry["dtype"] not in TYPES]
         tensors = {} if other else {name: _tensor(data[8 + size :], entry) for name, entry in header.items()}
     except (ValueError, KeyError, TypeError, AttributeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: its header is not that of a safetensors file: {error}") from None
+        raise InputError(f"{path}: has no valid safetensors header: {error}") from None
     if other:
         raise InputError(f"{path}: {other[0]}, expected one of {', '.join(TYPES)}; is this a moments file?")
     return tensors, metadata

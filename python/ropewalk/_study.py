@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     import pandas
 
 HEAD = ["checkpoint", "layer", "q_head"]
-CHECKPOINT = ["label", "phase", "context", "documents", "blocks"]  # first among the columns of `checkpoints`
+CHECKPOINT = ["label", "phase", "context", "documents", "blocks"]  # the first columns of `checkpoints`
 
 
 def open(path: str | os.PathLike[str]) -> Study:  # noqa: A001: ropewalk.open
-    """The results in a folder that `ropewalk run` or `analyze` wrote; or those of one table, such as NAME.csv."""
+    """Opens the results in a folder that `ropewalk run` or `analyze` wrote; or a single table, such as NAME.csv."""
     return Study(path)
 
 
 class Study:
     """Tables, figures and captures of a training run.
 
-    Every table is read from its file when it is first asked for, and again once the files are others: of a run that goes on, each call gives what it
-    has by then.
+    Every table is read from its file when it is first used, and again when the files change: while a run continues, each call gives what exists by
+    then.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -47,11 +47,11 @@ class Study:
         else:
             self.path = given
         if not self.path.is_file():
-            why = "holds no qk.csv" if given.is_dir() else "there is no such folder"
+            why = "has no qk.csv" if given.is_dir() else "this folder does not exist"
             raise SystemError(f"{given}: {why}; ropewalk run and ropewalk analyze write one")
         self._files = StudyFiles(self.path)
         self._kept: TemporaryFolder | None = kept  # lives as long as the study
-        self._without_captures = ""  # why there are none
+        self._without_captures = ""  # why there are no captures
 
     @property
     def folder(self) -> Path:
@@ -61,7 +61,7 @@ class Study:
 
     @property
     def heads(self) -> pandas.DataFrame:
-        """heads.csv: one row per checkpoint and query head. Every number X has its standard error beside it, X_se."""
+        """heads.csv: one row per checkpoint and query head. Every number X has its standard error next to it, X_se."""
         return self._files.frame("heads")
 
     @property
@@ -81,12 +81,12 @@ class Study:
 
     @property
     def loss(self) -> pandas.DataFrame:
-        """loss.csv: nats per token, one row per checkpoint over all positions, then one per bin of positions. Of experiments with `loss: true`."""
+        """loss.csv: nats per token, one row per checkpoint for all positions, then one per bin of positions. For experiments with `loss: true`."""
         return self._files.frame("loss")
 
     @property
     def checkpoints(self) -> pandas.DataFrame:
-        """One row per checkpoint: label, phase, context, documents, blocks, and what else summary.json says of it."""
+        """One row per checkpoint: label, phase, context, documents, blocks, and other facts in summary.json."""
         import pandas
 
         def read() -> pandas.DataFrame:
@@ -94,13 +94,13 @@ class Study:
             first = [name for name in CHECKPOINT if name in frame]
             return frame[[*first, *(name for name in frame if name not in first)]]
 
-        frame: pandas.DataFrame = self._files.once("checkpoints", read)
+        frame: pandas.DataFrame = self._files.read_once("checkpoints", read)
         return frame
 
     @property
     def summary(self) -> dict[str, Any]:
         """summary.json: numbers over all heads, with standard errors."""
-        summary: dict[str, Any] = self._files.once("summary", self._files.summary)
+        summary: dict[str, Any] = self._files.read_once("summary", self._files.summary)
         return summary
 
     def table(self, name: Literal["heads", "components", "bands", "curves", "changes", "loss"], kind: Kind = "pandas") -> Any:
@@ -110,8 +110,8 @@ class Study:
     def changes(self, fdr: float | None = 0.05, kind: Kind = "pandas") -> Any:
         """changes.csv: what changed in which head from one checkpoint to another, one row per pair, head and statistic.
 
-        Rows that count as changed (`changed` is 1: a false discovery rate `q` of at most 0.05, and a size), and of these, those whose `q` is at most
-        `fdr`; None: every row, changed or not.
+        By default only rows that count as changed (`changed` is 1: a false discovery rate `q` of at most 0.05, and a large enough change) and
+        whose `q` is at most `fdr`; None: every row.
         """
         table = self._files.arrow("changes")
         if fdr is not None:
@@ -121,29 +121,29 @@ class Study:
         return _tables.convert(table, kind)
 
     def top_heads(self, n: int = 10, by: str | None = None) -> pandas.DataFrame:
-        """The heads to look at first: those that training changed most, by decreasing `score`. Query heads that share the keys that changed are
-        one row: `q_heads` has all of them, `q_head` the first.
+        """The heads to look at first: those that training changed most, by decreasing `score`. Query heads that share the keys that changed are one
+        row: `q_heads` lists all of them, `q_head` is the first.
 
         The score is the largest effect on R²cv of queries, R²cv of keys and the share of position in logits, from the random baselines to the last
-        checkpoint and from the first trained one to it, each less its standard error (docs/method.md). `by`: that of one statistic of changes.csv
-        instead, such as "r2cv_k".
+        checkpoint and from the first trained one to it, each less its standard error (docs/method.md). `by`: orders by the effect on one statistic
+        of changes.csv instead, such as "r2cv_k".
 
-        Where heads were edited (`ablate:` in the experiment), `loss_effects` has what that cost: the rows of ablate.csv, as dictionaries, of the
-        smallest set with these heads in it.
+        Where heads were edited (`ablate:` in the experiment), `loss_effects` has the cost: the rows of ablate.csv, as dictionaries, for the
+        smallest set that contains these heads.
         """
         import pandas
 
         _checks.whole("n", n, 1)
         if by is not None:
-            return _top_heads.with_effects(self._files, _top_heads.top_by(self._files, by).head(n).reset_index(drop=True))
+            return _top_heads.with_effects(self._files, _top_heads.top_heads_by(self._files, by).head(n).reset_index(drop=True))
         found = self.summary.get("top_heads")
         if not found:
-            raise UsageError(f"{self.path}: holds no random baseline and no two checkpoints of one run, so no heads that training changed")
+            raise UsageError(f"{self.path}: has neither a random baseline nor two checkpoints of one run, so changed heads are unknown")
         return _top_heads.with_effects(self._files, pandas.DataFrame(found[:n]))
 
     def trajectory(self, layer: int, head: int) -> pandas.DataFrame:
         """One head over the run: one row per checkpoint, the numbers of PC0 (qk.csv) and of the head (heads.csv)."""
-        found: pandas.DataFrame = self._files.once(f"head {layer} {head}", lambda: self._trajectory(layer, head))
+        found: pandas.DataFrame = self._files.read_once(f"head {layer} {head}", lambda: self._trajectory(layer, head))
         return found.copy()
 
     def _trajectory(self, layer: int, head: int) -> pandas.DataFrame:
@@ -151,7 +151,7 @@ class Study:
         pc0 = pc0[(pc0.layer == layer) & (pc0.q_head == head) & (pc0.pc == 0)]
         if pc0.empty:
             raise UsageError(f"{self.path}: holds no head {head} of layer {layer}")
-        if self._files.beside("heads.csv").is_file():
+        if self._files.sibling("heads.csv").is_file():
             heads = self.heads
             new = [*HEAD, *(name for name in heads.columns if name not in pc0.columns)]
             pc0 = pc0.merge(heads[new], on=HEAD, how="left")
@@ -161,11 +161,13 @@ class Study:
 
     @property
     def figures(self) -> list[str]:
-        """Names of the figures of every run, and of those that the experiment asked for."""
+        """The names of the figures of every run, and of those that the experiment requests."""
         return list(self._figures)
 
     def figure(self, name: str, by: Literal["training", "depth"] = "training") -> Figure:
-        """A figure by its name (`study.figures`), or of a statistic: any number of `heads.csv`, such as "r2cv_q", over training or by depth."""
+        """A figure by its name (`study.figures`), or a figure of a statistic: any number of `heads.csv`, such as "r2cv_q", over training or by
+        depth.
+        """
         if not isinstance(name, str):
             raise UsageError(f"figure: found {name!r}, expected the name of a figure or of a statistic")
         if by not in ("training", "depth"):
@@ -174,12 +176,12 @@ class Study:
             return self._figures[name]
         core = _module.core()
         over, depth = core.figure_names(name)
-        return self._drawn(self._files.once(f"figure of {name}", lambda: self._draw([name], [])), over if by == "training" else depth, name)
+        return self._drawn(self._files.read_once(f"figure of {name}", lambda: self._draw([name], [])), over if by == "training" else depth, name)
 
     def portrait(self, x: str, y: str) -> Figure:
-        """Every head by two statistics, at some checkpoints of the run."""
+        """A scatter plot of every head by two statistics, at some checkpoints of the run."""
         core = _module.core()
-        return self._drawn(self._files.once(f"portrait of {x} and {y}", lambda: self._draw([], [(x, y)])), core.portrait_name(x, y), f"{x} and {y}")
+        return self._drawn(self._files.read_once(f"portrait of {x} and {y}", lambda: self._draw([], [(x, y)])), core.portrait_name(x, y), f"{x} and {y}")
 
     def show(self) -> Page:
         """The interactive page of the study (docs/report.md), in a frame of the notebook."""
@@ -193,7 +195,7 @@ class Study:
 
     @property
     def _figures(self) -> dict[str, Figure]:
-        figures: dict[str, Figure] = self._files.once("figures", lambda: self._draw([], []))
+        figures: dict[str, Figure] = self._files.read_once("figures", lambda: self._draw([], []))
         return figures
 
     def _draw(self, statistics: list[str], portraits: list[tuple[str, str]]) -> dict[str, Figure]:
@@ -203,7 +205,7 @@ class Study:
 
     def _drawn(self, figures: dict[str, Figure], name: str, asked: str) -> Figure:
         if name not in figures:
-            raise InputError(f"{self.path}: has no {asked} of heads that count, so no figure of it")
+            raise InputError(f"{self.path}: has no {asked} for heads with r_q and r_k, so it has no such figure")
         return figures[name]
 
     # Captures and statistics of your own
@@ -216,17 +218,17 @@ class Study:
             there = self._captures()
             if not there:
                 raise SystemError(f"{folder}: holds no moments.safetensors; results of `ropewalk run` keep one for every checkpoint")
-            raise UsageError(f"{self.folder}: holds no capture of '{label}'; there are {', '.join(there)}")
+            raise UsageError(f"{self.folder}: has no capture of '{label}'; it has {', '.join(there)}")
         return Capture.open(folder)
 
     def _captures(self) -> list[str]:
-        """Labels of the checkpoints that have one, in the order of the run."""
+        """Labels of the checkpoints that have a capture, in the order of the run."""
         return [label for label in self.checkpoints["label"] if (self.folder / "checkpoints" / label / "moments.safetensors").is_file()]
 
     def jackknife(self, statistic: Statistic) -> pandas.DataFrame:
         """Your own statistic of every head and checkpoint, with its standard error.
 
-        `statistic` takes a HeadMoments and gives a number, or a dict of numbers. It is called with the moments of all documents, then without
+        `statistic` takes a HeadMoments and returns a number, or a dict of numbers. It is called with the moments of all documents, then without
         each block of documents. Checkpoints without a capture are left out. Columns: value and se, or NAME and NAME_se.
         """
         import pandas
@@ -241,9 +243,9 @@ class Study:
         return pandas.DataFrame(rows)
 
     def difference(self, a: str, b: str, statistic: Statistic) -> pandas.DataFrame:
-        """What your own statistic is at checkpoint `b` less what it is at `a`, for every head.
+        """Your own statistic at checkpoint `b` minus the same at `a`, for every head.
 
-        Errors are those of the paired difference where both read the same documents (`paired` 1), else both errors are joined as independent.
+        Errors are those of the paired difference where both read the same documents (`paired` 1); else both errors are combined as independent.
         """
         import pandas
 
@@ -254,8 +256,8 @@ class Study:
             raise UsageError(self._without_captures)
 
     def _paired(self, a: str, b: str) -> bool | None:
-        """What changes.csv says of two checkpoints. A run knows its whole documents, captures what they were cut to."""
-        if not self._files.beside("changes.csv").is_file():
+        """Whether changes.csv pairs two checkpoints. A run compares whole documents; captures only know the cut ones."""
+        if not self._files.sibling("changes.csv").is_file():
             return None
         changes = self._files.frame("changes")
         found = changes.paired[(changes["from"].isin((a, b))) & (changes["to"].isin((a, b)))]

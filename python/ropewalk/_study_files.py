@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     import pandas
     import pyarrow
 
-EFFECTS = ["ablate.csv", "ablate_controls.csv"]  # where the experiment has `ablate:`
+EFFECTS = ["ablate.csv", "ablate_controls.csv"]  # exist where the experiment has `ablate:`
 
 
 class StudyFiles:
-    """Each is read once for as long as all stay the same. `path` is the table of components; the others are beside it."""
+    """Reads each file once, until any of them changes. `path` is the table of components; the others are in the same folder."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._read: dict[str, Any] = {}  # what was read, by its name
-        self._stamp: object = None  # of the files that it was read from
+        self._read: dict[str, Any] = {}  # what was read, by name
+        self._stamp: object = None  # state of the files when they were read
 
-    def beside(self, name: str) -> Path:
-        """A file of the folder of tables; beside a table of another name there is none."""
+    def sibling(self, name: str) -> Path:
+        """A file in the table's folder; a table with another name than qk.csv has none."""
         return self.path.parent / name if self.path.name == "qk.csv" else self.path / name
 
     def arrow(self, name: str) -> pyarrow.Table:
         if name not in ("heads", "components", "bands", "curves", "changes", "loss"):
-            raise UsageError(f"'{name}' is no table; expected heads, components, bands, curves, changes or loss")
-        if name == "loss" and not self.beside("loss.csv").is_file():
-            raise UsageError(f"{self.beside('loss.csv')}: there is no such table; `loss: true` in an experiment has the loss measured")
-        return _tables.read(self.path if name == "components" else self.beside(f"{name}.csv"))
+            raise UsageError(f"'{name}' is not a table; expected heads, components, bands, curves, changes or loss")
+        if name == "loss" and not self.sibling("loss.csv").is_file():
+            raise UsageError(f"{self.sibling('loss.csv')}: this table does not exist; write `loss: true` in the experiment to measure the loss")
+        return _tables.read(self.path if name == "components" else self.sibling(f"{name}.csv"))
 
     def frame(self, name: str) -> pandas.DataFrame:
-        frame: pandas.DataFrame = self.once(name, lambda: _tables.convert(self.arrow(name), "pandas"))
+        frame: pandas.DataFrame = self.read_once(name, lambda: _tables.convert(self.arrow(name), "pandas"))
         return frame
 
-    def once(self, name: str, read: Callable[[], Any]) -> Any:
-        """What is read once, as long as the files stay the same: numbers of two runs must not meet."""
+    def read_once(self, name: str, read: Callable[[], Any]) -> Any:
+        """Reads something once, until any file changes: numbers of two runs must not be mixed."""
         while True:
             now = self._facts()
             if self._stamp != now:
@@ -54,13 +54,13 @@ class StudyFiles:
                 if now == self._facts():
                     raise
                 continue
-            if self._stamp == now == self._facts():  # as before, and what it was made of was not read anew
+            if self._stamp == now == self._facts():  # nothing was written while this was read
                 self._read[name] = found
 
     def _facts(self) -> list[tuple[int, int, int] | None]:
-        """What tells files from those that took their place."""
+        """Facts about the files that change when they are replaced."""
         found: list[tuple[int, int, int] | None] = []
-        for path in (self.path, *(self.beside(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", *EFFECTS, "summary.json"))):
+        for path in (self.path, *(self.sibling(name) for name in ("heads.csv", "bands.csv", "curves.csv", "changes.csv", "loss.csv", *EFFECTS, "summary.json"))):
             try:
                 facts = path.stat()
             except OSError:
@@ -70,14 +70,14 @@ class StudyFiles:
         return found
 
     def summary(self) -> dict[str, Any]:
-        """summary.json, read anew."""
-        path = self.beside("summary.json")
+        """summary.json, read again."""
+        path = self.sibling("summary.json")
         try:
             summary = json.loads(path.read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            raise SystemError(f"{path}: there is no such file; ropewalk run and ropewalk analyze write it beside the table") from None
+            raise SystemError(f"{path}: this file does not exist; ropewalk run and ropewalk analyze write it to the table's folder") from None
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read: {error}") from None
         if not isinstance(summary, dict) or not isinstance(summary.get("checkpoints"), list):
-            raise InputError(f"{path}: key 'checkpoints' is missing; expected what ropewalk writes")
+            raise InputError(f"{path}: key 'checkpoints' is missing; expected a file written by ropewalk")
         return summary

@@ -1,4 +1,4 @@
-"""Reads the tables of a results folder (docs/formats.md) with pyarrow, and hands them on as pandas or polars wants them."""
+"""Reads the tables of a results folder (docs/formats.md) with pyarrow, and converts them for pandas or polars."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 Kind = Literal["pandas", "polars", "arrow"]
 
-# Columns that are no floating-point numbers.
+# Columns that do not hold floating-point numbers.
 TEXT = {"model", "checkpoint", "phase", "class", "within_class", "flag", "curve", "from", "to", "kind", "statistic", "digest", "set", "edit", "members"}
 WHOLE = {"order", "layer", "q_head", "pc", "n_q", "n_k", "n_blocks", "pair", "changed", "paired", "document", "documents", "group", "heads", "controls", "control_moved"}
 WHOLE_OR_EMPTY = {"kv_head", "rope", "step", "tokens", "position", "position_end", "real", "draw"}
 NAMES = ("model", "checkpoint", "phase", "from", "to")
 
-# An apostrophe stands before names that spreadsheets would take for formulas.
+# Names that spreadsheets would evaluate as formulas have an apostrophe in front.
 GUARDED = re.compile(r"^'('*[=+\-@\t\r])")
 
 
@@ -30,13 +30,13 @@ def _header(path: Path) -> list[str]:
         with path.open(encoding="utf-8", newline="") as file:
             return next(csv.reader(file), [])
     except FileNotFoundError:
-        raise SystemError(f"{path}: there is no such table; ropewalk run and ropewalk analyze write one") from None
+        raise SystemError(f"{path}: this table does not exist; ropewalk run and ropewalk analyze write one") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a table: {error}") from None
 
 
 def read(path: Path) -> pyarrow.Table:
-    """A table with the types of its columns. Empty numbers are null."""
+    """A table with typed columns. Empty numbers are null."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -51,7 +51,7 @@ def read(path: Path) -> pyarrow.Table:
     try:
         table = csv.read_csv(path, convert_options=csv.ConvertOptions(column_types=types))
     except pa.ArrowInvalid as error:
-        raise InputError(f"{path}: is not a table as ropewalk writes it: {error}") from None
+        raise InputError(f"{path}: is not a table in ropewalk's format: {error}") from None
     for name in NAMES:
         if name in table.column_names:
             table = _without_guard(table, name)
@@ -72,18 +72,18 @@ def _without_guard(table: pyarrow.Table, name: str) -> pyarrow.Table:
 
 
 def convert(table: pyarrow.Table, kind: Kind) -> Any:
-    """The table for pandas, polars or as it is."""
+    """The table for pandas, for polars, or unchanged."""
     if kind == "arrow":
         return table
     if kind == "polars":
         try:
             import polars
         except ImportError:
-            raise UsageError("kind 'polars': polars is not installed here; install it, or take pandas or arrow") from None
+            raise UsageError("kind 'polars': polars is not installed here; install it, or use pandas or arrow") from None
         return polars.from_arrow(table)
     if kind == "pandas":
         frame = table.to_pandas()
         for name in WHOLE_OR_EMPTY.intersection(table.column_names):
             frame[name] = frame[name].astype("Int64")
         return frame
-    raise UsageError(f"'{kind}' is no kind of table; expected pandas, polars or arrow")
+    raise UsageError(f"'{kind}' is not a kind of table; expected pandas, polars or arrow")

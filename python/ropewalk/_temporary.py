@@ -1,4 +1,4 @@
-"""Folders of results that nobody named."""
+"""Temporary folders for results without a folder of their own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class TemporaryFolder:
-    """Lives as long as this object, in the process that made it: a process that it forks does not take it away."""
+    """A temporary folder that exists as long as this object does, in the process that created it; a forked process does not remove it."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="ropewalk-"))

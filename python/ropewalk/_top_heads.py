@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def with_effects(files: StudyFiles, heads: pandas.DataFrame) -> pandas.DataFrame:
-    """The same with what edits cost, where there were any."""
-    if not all(files.beside(name).is_file() for name in EFFECTS):
+    """Adds the cost of edits, where there were any."""
+    if not all(files.sibling(name).is_file() for name in EFFECTS):
         return heads
-    table, sets = files.once("effects", lambda: [_tables.convert(_tables.read(files.beside(name)), "pandas") for name in EFFECTS])
+    table, sets = files.read_once("effects", lambda: [_tables.convert(_tables.read(files.sibling(name)), "pandas") for name in EFFECTS])
     members = {(one.checkpoint, one.set): set(one.members.split(",")) for one in sets[sets.draw.isna()].itertuples()}
 
     def of(line: Any) -> list[dict[str, Any]]:
@@ -29,18 +29,18 @@ def with_effects(files: StudyFiles, heads: pandas.DataFrame) -> pandas.DataFrame
     return heads.assign(loss_effects=[of(line) for line in heads.itertuples()])
 
 
-def top_by(files: StudyFiles, by: str) -> pandas.DataFrame:
-    """By the effect on one statistic of changes.csv at the last checkpoint that was trained."""
+def top_heads_by(files: StudyFiles, by: str) -> pandas.DataFrame:
+    """Heads by the effect on one statistic of changes.csv at the last trained checkpoint."""
     changes = files.frame("changes")
     if by not in set(changes.statistic):
         raise UsageError(f"by: found {by!r}, expected a statistic of changes.csv, such as 'r2cv_q'")
-    summary = files.once("summary", files.summary)
+    summary = files.read_once("summary", files.summary)
     trained = [one["label"] for one in summary["checkpoints"] if not one.get("random")]
     last = (changes.to == trained[-1]) & changes.kind.isin(("baseline", "whole"))
     found = changes[last & (changes.statistic == by) & ~changes.flag.fillna("").isin(("axis_changed", "other_context"))]
     found = found.assign(score=(found.effect.abs() - found.effect_se.fillna(0)).clip(lower=0).fillna(0), changed=found.changed == 1)
     found = found.sort_values(["score", "layer", "q_head"], ascending=[False, True, True], kind="stable").drop_duplicates(["layer", "q_head"])
-    keys = found.kv_head.fillna(-1 - found.q_head)  # where nobody knows, each head has its own
+    keys = found.kv_head.fillna(-1 - found.q_head)  # where key heads are unknown, each query head counts as having its own
     lines = found.assign(keys=keys).groupby(["layer", "keys", "change", "score"], sort=False, dropna=False)
     found = lines.head(1).assign(q_heads=lines.q_head.agg(list).tolist())
     columns = ["layer", "q_head", "q_heads", "score", "statistic", "from", "to", "change", "change_se", "effect", "effect_se", "changed"]

@@ -1,4 +1,4 @@
-"""What the program's verbs do, as functions: the same code, with options as keywords."""
+"""The program's verbs as functions: the same code, with options as keywords."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PathLike = str | os.PathLike[str]
 
 
 class Finding(NamedTuple):
-    """What `audit` found: `kind` is missing, duplicate, config or gap."""
+    """A finding of `audit`: `kind` is missing, duplicate, config or gap."""
 
     kind: str
     text: str
@@ -52,11 +52,11 @@ def run(
     evict: bool = False, keep_going: bool = False, replace: bool = False, prune: bool = False, threads: int | None = None, progress: bool | None = None,
     dry_run: bool = False,
 ) -> Any:  # fmt: skip
-    """Measures a training run (docs/experiments.md): checkpoints in, tables and figures out, a Study. What a former run finished is kept.
+    """Measures a training run (docs/experiments.md): from checkpoints to tables and figures, a Study. Finished results of a former run are kept.
 
-    `out`: results folder, by default out/ and the experiment file's name. `format`: of the figures, ["json"] for specifications alone. `progress`:
-    bars; by default where somebody sees them. `dry_run`: gives a text instead, which says what would be read and computed. The other options are those
-    of `ropewalk run`.
+    `out`: results folder; default: out/ with the experiment file's name. `format`: of the figures, ["json"] for specifications only. `progress`:
+    bars; by default in a terminal or notebook. `dry_run`: returns a text instead, which says what would be read and computed. The other options
+    are those of `ropewalk run`.
     """
     folder = Path(out) if out is not None else Path("out") / Path(experiment).stem
     options = dict(out=folder, format=_words.commas(format), evict=evict, keep_going=keep_going, replace=replace, prune=prune, threads=threads)
@@ -74,10 +74,10 @@ def capture(
 ) -> Capture:  # fmt: skip
     """Runs text through a checkpoint and keeps the moments of its queries and keys.
 
-    `model`: a checkpoint folder, a Hub id, or a model of transformers, which is saved to a temporary folder. `corpus`: a file, folder or dataset of the Hub as `ropewalk
-    capture` takes it, or documents themselves: texts, lists of tokens, or a `datasets.Dataset` with a column of either. `out`: a new folder; by
-    default a temporary one, which lives as long as the result. `vectors_from`: instead of a corpus, vectors that were captured already. The other
-    options are those of `ropewalk capture`.
+    `model`: a checkpoint folder, a Hub id, or a transformers model, which is saved to a temporary folder. `corpus`: a file, folder or dataset on
+    the Hub as for `ropewalk capture`, or the documents themselves: texts, lists of tokens, or a `datasets.Dataset` with a column of either. `out`:
+    a new folder; by default a temporary one, which exists as long as the result. `vectors_from`: instead of a corpus, vectors that were already
+    captured. The other options are those of `ropewalk capture`.
     """
     with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
         kept = TemporaryFolder() if out is None else None
@@ -103,7 +103,7 @@ def loss(
 ) -> Loss:  # fmt: skip
     """The loss of a checkpoint on a corpus, in nats per token, by position and by document.
 
-    `model`, `corpus` and `out` are as `capture` takes them; the other options are those of `ropewalk loss`.
+    `model`, `corpus` and `out` are the same as for `capture`; the other options are those of `ropewalk loss`.
     """
     with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
         kept = TemporaryFolder() if out is None else None
@@ -126,12 +126,12 @@ def ablate(
     format: Sequence[str] = ("png", "svg", "pdf"), device: str | None = None, memory: str | None = None, threads: int | None = None,  # noqa: A002
     progress: bool | None = None,
 ) -> Ablation:  # fmt: skip
-    """What the model of a capture needs of its heads: the loss once something is taken away from them, beside random sets of as many.
+    """How much the model of a capture needs its heads: the loss after something is taken away from them, compared with random sets of the same size.
 
-    `capture`: its folder, or what `ropewalk.capture` gave. `corpus`: as `capture` takes it, with documents that the capture did not read. `heads`: sets such as
-    "top:dist_range:10%" or "3.0,3.1", one or several. `edit`: such as "distance" or "window:128". `out`: a folder, new or of the same ablation, which is
-    gone on with; by default a temporary one, which lives as long as the result. `model`: where the model is now, or the model of transformers itself.
-    The other options are those of `ropewalk ablate`.
+    `capture`: its folder, or the result of `ropewalk.capture`. `corpus`: as for `capture`, with documents that the capture did not read. `heads`:
+    one or several sets such as "top:dist_range:10%" or "3.0,3.1". `edit`: such as "distance" or "window:128". `out`: a new folder, or the folder
+    of the same ablation, which is then resumed; by default a temporary one, which exists as long as the result. `model`: the current path of the
+    model, or the transformers model itself. The other options are those of `ropewalk ablate`.
     """
     with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
         kept = TemporaryFolder() if out is None else None
@@ -153,9 +153,9 @@ def analyze(
 ) -> Study:  # fmt: skip
     """The tables of captures, with standard errors: a Study.
 
-    `captures`: capture folders, one or several, in any order; a dict of them by the label that the tables are to have; or `Moments` by label, such as
-    {"1000": moments}, in the order of the run. `out`: a folder
-    to keep the tables in; by default a temporary one, which lives as long as the result. The other options are those of `ropewalk analyze`.
+    `captures`: one or several capture folders, in any order; a dict from the labels for the tables to folders; or `Moments` by label, such as
+    {"1000": moments}, in the order of the run. `out`: a folder to keep the tables in; by default a temporary one, which exists as long as the
+    result. The other options are those of `ropewalk analyze`.
     """
     if isinstance(captures, Mapping) and any(isinstance(one, str | os.PathLike) for one in captures.values()):
         captures = [_words.labelled(label, folder) for label, folder in captures.items()]
@@ -211,13 +211,13 @@ def inspect(
 
 
 def audit(experiment: PathLike, *, progress: bool | None = None) -> list[Finding]:
-    """What is odd about the checkpoints of a run: duplicate, missing or changed ones. Empty: nothing."""
+    """Finds problems with the checkpoints of a run: duplicate, missing or changed ones. Empty: none."""
     with Listener(progress) as listener:
         return [Finding(*found) for found in _module.core().audit(listener, os.fspath(experiment))]
 
 
 def export(capture: PathLike | Moments, to: str, out: PathLike) -> Path:
-    """Writes what a capture knows as files that another program loads: `to` is kvpress or q-filters."""
+    """Exports a capture to files that another program loads: `to` is kvpress or q-filters."""
     if isinstance(capture, Moments):
         with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
             return export(capture.save(Path(work) / "capture"), to, out)
@@ -226,6 +226,6 @@ def export(capture: PathLike | Moments, to: str, out: PathLike) -> Path:
 
 
 def _keep(**said: Any) -> dict[str, Any]:
-    """What a capture keeps, as the command line says it: what is on by default is switched off by --no-KEY."""
+    """What a capture keeps, as options of the command line: defaults are switched off by --no-KEY."""
     defaults = {name: inspect_signature(capture).parameters[name].default for name in said}
     return {f"no_{name}" if defaults[name] is True else name: not value if defaults[name] is True else value for name, value in said.items()}

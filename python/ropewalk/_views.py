@@ -1,4 +1,4 @@
-"""How a study shows itself: as a text, in a notebook, as a page."""
+"""How a study is displayed: as text, in a notebook, as a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-# The loss, where it was measured, and means over heads, as the terminal and notebooks show them: those without a sign first.
+# The numbers that the terminal and notebooks show: the loss, where it was measured, then means over heads, those without a sign first.
 COLUMNS = {"loss": "loss", "mean_r2cv_q": "R² of queries", "mean_r2cv_k": "R² of keys", "mean_abs_r_k": "|r_k|", "mean_r_q": "r_q"}
 
 
@@ -20,12 +20,12 @@ def text_of(folder: Path, summary: dict[str, Any]) -> str:
 
 
 def _seen_from_here(folder: Path) -> str:
-    """The shorter of its two names: a notebook that others run says nothing of the machine."""
+    """The shorter of the folder's absolute and relative path, so that notebooks do not show paths of one machine."""
     return min(os.path.relpath(folder), str(folder), key=len)
 
 
 def html_of(folder: Path, summary: dict[str, Any]) -> str:
-    """The same as a table."""
+    """The lines as an HTML table."""
     header, *rows = _lines(summary)
     head = "".join(f"<th>{html.escape(title)}</th>" for title in header)
     body = "".join(f"<tr><th>{html.escape(label)}</th>{''.join(f'<td>{html.escape(text)}</td>' for text in numbers)}</tr>" for label, *numbers in rows)
@@ -33,7 +33,7 @@ def html_of(folder: Path, summary: dict[str, Any]) -> str:
 
 
 def _lines(summary: dict[str, Any]) -> list[list[str]]:
-    """Names of columns, then a checkpoint each."""
+    """The names of columns, then one line per checkpoint."""
     columns = {key: title for key, title in COLUMNS.items() if key in summary}
     checkpoints = summary["checkpoints"]
     context = ["context"] if len({one.get("context") for one in checkpoints}) > 1 else []
@@ -52,7 +52,9 @@ def _number(leaf: dict[str, Any] | None) -> str:
 
 
 def error_text(se: float | None, decimals: int) -> str:
-    """To stand after a number. One that rounds to 0 is said to be smaller than the last digit; of none, or where nothing varied, nothing."""
+    """The error as text to follow a number. An error that rounds to 0 is shown as smaller than the last digit; without an error, or where nothing
+    varied, the text is empty.
+    """
     if not se or se != se:
         return ""
     least = 10**-decimals
@@ -60,7 +62,7 @@ def error_text(se: float | None, decimals: int) -> str:
 
 
 class Page:
-    """An HTML page that shows itself in a frame of a notebook; `html` is its text."""
+    """An HTML page that notebooks show in a frame; `html` is its text."""
 
     def __init__(self, text: str) -> None:
         self.html = text

@@ -27,14 +27,15 @@ def watch(
 ) -> Watch:  # fmt: skip
     """Measures the queries and keys of a model while it trains, at every `every`-th step; a context manager.
 
-    Queries and keys of a model of transformers are taken where its attention interface gets them, after RoPE; other models call `Watch.tap`. A step is
-    a step of the optimizer. A measurement takes `batches` batches, of all processes together; each is a block, from which standard errors come. They are
-    the batches of that step, and where it has fewer, those that `passes` makes: a function of the model that runs it once, on a batch of its own.
-    Without `passes` they are those of the steps that follow, between which weights move: the checkpoint is then called `step-0…7`. `layers`: numbers of those to measure, or how many there are; default: all. `log`: who is told means over heads, with errors: a
-    SummaryWriter, a run of wandb or trackio, a function of values and step, or a list of them. `out`: a results folder, which may hold former steps.
-    `step`: what training starts from. `name`: of the model, in tables. `components`: rows per head in `components`. `group`: of torch.distributed.
-    `pre_rope`: also what vectors were before RoPE, turned back as the model's configuration says; it makes `bands` and `curves`.
-    `errors`: "warn" says once what went wrong in a measurement and lets the training go on; "raise" raises it.
+    Queries and keys of a transformers model are taken where its attention interface receives them, after RoPE; other models call `Watch.tap`. A
+    step is a step of the optimizer. A measurement takes `batches` batches, of all processes together; each is a block, from which standard errors
+    are computed. They are the batches of that step; where it has fewer, `passes` makes the others: a function of the model that runs it once, on a
+    batch of its own. Without `passes` they come from the following steps, between which the weights change: the checkpoint is then called
+    `step-0…7`. `layers`: the numbers of the layers to measure, or how many layers there are; default: all. `log`: receives means over heads, with
+    errors: a SummaryWriter, a run of wandb or trackio, a function of values and step, or a list of them. `out`: a results folder, which may hold
+    former steps. `step`: the step at which training starts. `name`: of the model, in tables. `components`: rows per head in `components`. `group`:
+    of torch.distributed. `pre_rope`: also sums of vectors before RoPE, which are rotated back according to the model's configuration; `bands` and
+    `curves` are computed from them. `errors`: "warn" reports an error in a measurement once and lets the training continue; "raise" raises it.
     """
     return Watch(
         model, every=every, layers=layers, batches=batches, log=log, out=out, step=step, name=name, components=components, group=group, pre_rope=pre_rope, errors=errors,
@@ -59,7 +60,7 @@ class Watch:
         self._faults = Faults(errors)
         self._model = model
         self._processes = Processes(group)
-        self._followed = False  # a callback follows the training, whoever closes this
+        self._followed = False  # a callback follows the training, no matter who closes this
         self._results = Results(self._processes, self._faults, log, out, self._subject.name, components)
         self._measuring = MeasurementCycle(model, self._subject, schedule, self._processes, self._faults, self._results)
         self._closed = False
@@ -67,16 +68,16 @@ class Watch:
 
     @property
     def step(self) -> int:
-        """Steps of the optimizer so far."""
+        """The number of steps of the optimizer so far."""
         return self._measuring.step
 
     @property
     def study(self) -> Study:
-        """The results so far, whose tables are made now; in the first process."""
+        """The results so far, with tables made now; in the first process."""
         return self._results.study()
 
     def at(self, step: int) -> None:
-        """Says how many steps the model has made, where no optimizer of torch counts them. Between steps; by every process."""
+        """Says how many steps the model has made, where no torch optimizer counts them. To be called between steps, in every process."""
         self._faults.guard(self._usable, then="nothing is measured")
         self._faults.guard(lambda: self._measuring.follow(_checks.whole("step", step, 0)))
 
@@ -92,8 +93,9 @@ class Watch:
             self._faults.guard(self._usable, then="nothing is measured")
 
     def close(self) -> None:
-        """Finishes what is under way, makes the tables and lets the model go. A second time it does nothing. By every process."""
-        alone = self._processes.count() > 1 and (self._results.delivering or self._followed)  # maybe: the others learn of it at the next exchange
+        """Finishes what is under way, makes the tables and detaches from the model. Calling it again does nothing. To be called in every process."""
+        # possibly alone: the others learn of it at the next exchange
+        alone = self._processes.count() > 1 and (self._results.delivering or self._followed)
         if self._closed:
             if self._measuring.stops and not alone:
                 self._measuring.leave()
@@ -114,7 +116,7 @@ class Watch:
             raise error
 
     def abort(self) -> None:
-        """Lets the model go without finishing the step at hand: what is left to do after an exception."""
+        """Detaches from the model without finishing the current measurement: for use after an exception."""
         self._closed = True
         self._measuring.end()
         self._results.abandon()
@@ -135,7 +137,7 @@ class Watch:
         return f"<ropewalk.Watch of {self._subject.kind} at step {self.step}: {state}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DetachedWatch, ()  # a copy of a model that holds its watch
+        return DetachedWatch, ()  # for copies of a model that contains its watch
 
     def _usable(self) -> None:
         if self._closed:
@@ -143,7 +145,7 @@ class Watch:
 
 
 class DetachedWatch:
-    """What a copy of a model, or what is saved of it, has in the place of a watch: nothing is measured."""
+    """Replaces a watch in a copy or a saved file of a model; it measures nothing."""
 
     def tap(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None = None, mask: torch.Tensor | None = None) -> None:
         """Does nothing."""

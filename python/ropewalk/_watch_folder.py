@@ -1,4 +1,4 @@
-"""The folder that a watch writes: one capture per measured step, and tables of all of them, made when they are asked for."""
+"""The folder that a watch writes: one capture per measured step, and tables of all of them, which are made when they are needed."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from ._listener import Listener, log
 from ._temporary import TemporaryFolder
 from .errors import InputError, SystemError, UsageError  # noqa: A004
 
-LABEL = re.compile(r"step-(\d+)(…\d+)?")  # of a checkpoint; every program that reads labels takes the first step from it
-FACTS = "watch.json"  # whose folder it is
+LABEL = re.compile(r"step-(\d+)(…\d+)?")  # label of a checkpoint; every program that reads labels takes the first step from it
+FACTS = "watch.json"  # says to which training the folder belongs
 TABLES = ("qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json")
 
 
 class WatchFolder:
-    """Steps in a folder. Nothing that was measured is removed, and no former step is read before tables are made."""
+    """The steps in a folder. Measured steps are never removed, and no former step is read before tables are made."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._checkpoints = path / "checkpoints"
-        self._aside: Path | None = None  # where steps of another course go
+        self._aside: Path | None = None  # folder for steps of an abandoned course of the training
         self._held: object = None
         self._facts: dict[str, Any] = {}
-        self.steps: dict[str, int] = {}  # the first one, by label
-        self.changed = False  # since the tables were made, as far as this process knows
+        self.steps: dict[str, int] = {}  # from a label to its first step
+        self.changed = False  # whether steps changed since the tables were made, as far as this process knows
 
     @property
     def stale(self) -> bool:
-        """Whether steps came or went since the tables were made, or at about that time."""
+        """Whether steps were added or removed since the tables were made, or at about that time."""
         try:
             return (self.path / "qk.csv").stat().st_mtime_ns <= self._checkpoints.stat().st_mtime_ns
         except OSError:
             return True
 
     def hold(self) -> None:
-        """For this process alone; made where it is missing. Refuses what is not a watch's own."""
+        """Locks the folder for this process, and creates it where it is missing. Refuses folders that no watch wrote."""
         _checks.folder(self._checkpoints)
         self._held = _module.core().FolderLock(str(self.path))
         self.read()
@@ -49,19 +49,19 @@ class WatchFolder:
         if not self._facts and (not self.steps or (self.path / "manifest.json").exists()):
             for name in ("manifest.json", *TABLES):
                 if (self.path / name).exists():
-                    raise UsageError(f"{self.path}: holds {name}, which no watch wrote; name another folder with out=")
+                    raise UsageError(f"{self.path}: holds {name}, which was not written by a watch; name another folder with out=")
 
     def let_go(self) -> None:
         self._held = None
 
     def read(self) -> None:
-        """The names of its steps."""
+        """Reads the names of the steps."""
         self._facts, self.steps = _facts(self.path), {}
         for name in os.listdir(self._checkpoints):
             if found := LABEL.fullmatch(name):
                 self.steps[name] = int(found[1])
             elif not name.startswith("."):
-                raise InputError(f"{self._checkpoints / name}: is no step of a watch; name another folder")
+                raise InputError(f"{self._checkpoints / name}: is not a step of a watch; name another folder")
 
     def add(self, label: str, step: int) -> None:
         self.steps[label], self.changed = step, True
@@ -70,7 +70,7 @@ class WatchFolder:
         return self._checkpoints / label
 
     def require_model(self, name: str, sizes: tuple[int, ...], components: int) -> None:
-        """That all steps are of one model; noted with the first one."""
+        """Checks that all steps belong to one model, which is noted with the first step."""
         known = self._facts.get("sizes")
         if known is None:
             self._facts = {"ropewalk": VERSION, "model": name, "sizes": list(sizes), "components": components}
@@ -94,7 +94,7 @@ class WatchFolder:
             if self._aside is None:
                 self._aside = _unused(self.path / "replaced" / datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
                 log.warning(
-                    "%s: training is at step %d, and steps up to %d were measured before: they are in %s from now on; step= says where training goes on",
+                    "%s: training is at step %d, but steps up to %d were already measured: they are moved to %s; step= sets the step at which training continues",
                     self.path, step, later[-1][0], self._aside,
                 )  # fmt: skip
             self._aside.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,9 @@ class WatchFolder:
 
 
 def tables_of(path: Path) -> tuple[Path, TemporaryFolder | None]:
-    """The folder with the tables of what a watch wrote: made now where steps came since, in a temporary folder while the watch is at work."""
+    """The folder with the tables of what a watch wrote. Where steps were added since, tables are made now, in a temporary folder while the watch
+    is running.
+    """
     folder = WatchFolder(path)
     if not _facts(path) or not folder.stale:
         return path, None

@@ -1,4 +1,4 @@
-"""What a watch tells about a step, and to whom."""
+"""The values that a watch reports for a step, and the functions that receive them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from .errors import UsageError
 
 Values = dict[str, float]
-Teller = Callable[[Values, int], None]
+LogFunction = Callable[[Values, int], None]
 
-# Of summary.json; the results folder has all the others.
+# Keys of summary.json that are reported; the results folder has all of them.
 MEANS = (
     "mean_r2cv_q", "mean_r2cv_k", "mean_r_q", "mean_abs_r_k", "mean_within_r_q", "mean_abs_within_r_k", "mean_logit_pos_share", "mean_logit_sd", "mean_pc0_content",
     "mean_pc0_pos_q", "mean_pc0_pos_k", "pc0_explained_variance",
@@ -34,8 +34,8 @@ def _put(found: Values, name: str, leaf: dict[str, Any] | None) -> None:
             found[f"ropewalk/{name}{key}"] = float(leaf[part])
 
 
-def tellers(log: Any) -> list[Teller]:
-    """Functions of values and step, for a SummaryWriter, a run of wandb or trackio, a logger of Lightning, a callable, or a list of them."""
+def log_functions(log: Any) -> list[LogFunction]:
+    """Functions of values and step, from a SummaryWriter, a run of wandb or trackio, a Lightning logger, a callable, or a list of them."""
     if log is None:
         return []
     if hasattr(log, "add_scalar"):
@@ -48,10 +48,10 @@ def tellers(log: Any) -> list[Teller]:
     if hasattr(log, "log_metrics"):
         return [lambda values, step: log.log_metrics(values, step)]
     if callable(getattr(log, "log", None)) and not isinstance(log, logging.Logger):
-        # Their steps may only grow, and training is further on by now: the step is one of the values.
+        # Steps of these loggers must grow, and the training has already gone further, so the step is one of the values.
         return [lambda values, step: log.log({**values, "ropewalk/step": step})]
     if callable(log):
         return [lambda values, step: log(values, step)]
     if isinstance(log, Iterable) and not isinstance(log, str | bytes | dict):
-        return [teller for one in log for teller in tellers(one)]
+        return [function for one in log for function in log_functions(one)]
     raise UsageError(f"log: found {type(log).__name__}, expected a SummaryWriter, a run of wandb or trackio, or a function of values and step")

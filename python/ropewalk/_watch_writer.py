@@ -1,4 +1,4 @@
-"""Writes measured steps beside the training: on a thread of its own, one step after the other."""
+"""Writes measured steps during the training, on a thread of its own, one step after another."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from .errors import Error, InputError, UsageError
 if TYPE_CHECKING:
     import torch
 
-WITHOUT_OUT = "watch was given no out=, so it keeps tables and no moments: name a folder with out= for study.capture, jackknife and difference"
+WITHOUT_OUT = "watch has no out=, so it keeps tables but no moments; name a folder with out= to use study.capture, jackknife and difference"
 
 
 class Writer:
-    """A results folder that grows by one capture per measured step. Without `out`, its tables live as long as the writer."""
+    """A results folder to which one capture is added per measured step. Without `out`, its tables exist as long as the writer."""
 
     def __init__(self, out: str | os.PathLike[str] | None, name: str, components: int) -> None:
         if out is not None and not os.fspath(out):
@@ -38,13 +38,13 @@ class Writer:
         self._folder.hold()
 
     def add(self, measurement: Measurement) -> None:
-        """Starts with a step, once those before are done."""
+        """Starts to write a step after the previous ones are finished."""
         self.wait()
         event = measurement.moments._event() if measurement.moments is not None else None
         self._working.append((measurement.step, self._pool.submit(self._write, measurement, event)))
 
     def finished(self) -> list[tuple[int, Future[_watch_log.Values]]]:
-        """What came out since it was last asked."""
+        """The steps that were finished since the last call."""
         done = [(step, future) for step, future in self._working if future.done()]
         self._working = [(step, future) for step, future in self._working if not future.done()]
         return done
@@ -54,7 +54,7 @@ class Writer:
         return not self._working
 
     def wait(self) -> None:
-        """Until nothing is under way."""
+        """Waits until everything is written."""
         for _, future in self._working:
             future.exception()
 
@@ -68,7 +68,7 @@ class Writer:
         return study
 
     def make_tables(self) -> None:
-        """Of all steps, where some came since."""
+        """Makes the tables of all steps, where steps were added."""
         if self._folder.steps and self._folder.changed:
             self._folder.make_tables()
 
@@ -79,7 +79,7 @@ class Writer:
     def _write(self, measurement: Measurement, measured: torch.cuda.Event | None) -> _watch_log.Values:
         step = measurement.step
         try:
-            measurement.fetch(measured)  # what a GPU met is known only now
+            measurement.fetch(measured)  # the GPU's results are only known now
             if not any(measurement.shape()[2]) and not measurement.joint:
                 raise InputError(measurement.why_nothing())
         except Error as error:
@@ -100,6 +100,6 @@ class Writer:
 
 
 def _step_back() -> None:
-    """The training goes first: this thread, and those that it starts to compute, take what processors have left. Linux has that by thread."""
+    """Lowers the priority of this thread and of those that it starts, so that the training goes first. On Linux, priorities belong to threads."""
     with contextlib.suppress(AttributeError, OSError):
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)

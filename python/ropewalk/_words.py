@@ -1,4 +1,4 @@
-"""What the verbs of the package say to the program: words of its command line, and files for what is no file yet."""
+"""Turns calls of the package's verbs into arguments of the program, and objects that are not files into files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def call(verb: str, indexes: Iterable[Any], options: Mapping[str, Any], progress
         try:
             word.encode()
         except UnicodeEncodeError:
-            raise UsageError(f"{verb}: {word!r} is no text that can be written as UTF-8") from None
+            raise UsageError(f"{verb}: {word!r} cannot be written as UTF-8") from None
     with Listener(progress) as listener:
         return str(_module.core().call(listener, words))
 
@@ -44,23 +44,23 @@ def commas(values: Sequence[str]) -> str:
 
 
 def labelled(label: Any, folder: Any) -> str:
-    """As `ropewalk analyze` takes a capture that is to have another label."""
+    """LABEL=FOLDER, the form in which `ropewalk analyze` takes a capture with another label."""
     if not isinstance(label, str) or not label or "=" in label:
         raise UsageError(f"analyze: found {label!r}, expected a label: a text that is not empty and has no '='")
     if not isinstance(folder, str | os.PathLike):
-        raise UsageError(f"analyze: found {type(folder).__name__} as '{label}', expected a capture folder, as the others are")
+        raise UsageError(f"analyze: found {type(folder).__name__} as '{label}', expected a capture folder, like the others")
     return f"{label}={os.fspath(folder)}"
 
 
 def folder_of(capture: Capture) -> Path:
     file = Path(capture._source)
     if not file.is_file():
-        raise UsageError("ablate: the capture lies in no folder, which says where its model is; save it, and name the folder")
+        raise UsageError("ablate: the capture is not in a folder; save it, and name the folder")
     return file.parent
 
 
 def label_of(model: Any) -> str | None:
-    """Of a model of transformers, whose temporary folder says nothing."""
+    """A label for a transformers model, because the name of its temporary folder means nothing."""
     if isinstance(model, str | os.PathLike):
         return None
     return Path(getattr(getattr(model, "config", None), "_name_or_path", "") or "model").name

@@ -1,4 +1,4 @@
-"""What can go wrong. Every message is one line: the file, tensor or key, what was found, what was expected, what to do."""
+"""The errors of this package. Every message is one line: the file, tensor or key, what was found, what was expected, what to do."""
 
 
 class Error(Exception):
@@ -6,12 +6,12 @@ class Error(Exception):
 
 
 class UsageError(Error, ValueError):
-    """The caller asked for something that cannot be."""
+    """The caller asked for something impossible."""
 
 
 class InputError(Error, ValueError):
-    """A checkpoint, tokenizer, corpus, capture or table is not what it should be."""
+    """A checkpoint, tokenizer, corpus, capture or table is invalid."""
 
 
 class SystemError(Error, OSError):  # noqa: A001: the name that the program and its documents use
-    """The machine refused: a file cannot be opened, the disk is full, memory or a device is missing."""
+    """The system refused: a file cannot be opened, the disk is full, memory or a device is missing."""

@@ -9,7 +9,7 @@ import { DASH, errorUnit, withError } from "./format";
 import type { State } from "./state";
 import type { Line } from "./tooltip";
 
-/** A head at the checkpoint in view in a few lines: its components' numbers, what colours it and where it stands. */
+/** A head at the current checkpoint in a few lines: its components' numbers, the number that colours it, and its flags. */
 export function describeHead(run: Run, state: State, head: number): Line[] {
   const { layer, q_head, rope, kv_head } = run.heads[head];
   const { at: checkpoint } = state;

@@ -1,4 +1,4 @@
-// Elements without a framework. Text is always set as text, so labels from files cannot become markup.
+// Creates elements without a framework. Text is always set as text, so that labels from files cannot become markup.
 
 type Child = Node | string | number | null | undefined | false;
 type Attributes = Record<string, unknown>;

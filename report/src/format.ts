@@ -1,6 +1,6 @@
 import type { Leaf } from "./data/blob";
 
-/** How numbers are written: a true minus sign, and a dash for what is missing. */
+/** The format of numbers: a true minus sign, and a dash for missing ones. */
 export const DASH = "–";
 
 export function decimals(value: number | null | undefined, digits = 3): string {
@@ -10,7 +10,7 @@ export function decimals(value: number | null | undefined, digits = 3): string {
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : `−${text.slice(1)}`;
 }
 
-/** A standard error; one that rounding would take away is said to be smaller than the last digit. */
+/** A standard error; one that would round to 0 is shown as smaller than the last digit. */
 export function errorText(se: number, digits = 3): string {
   const text = decimals(se, digits);
   return se > 0 && Number(text) === 0 ? `<${(10 ** -digits).toFixed(digits)}` : text;
@@ -46,7 +46,7 @@ export function count(value: number, one: string, many = `${one}s`): string {
   return `${value.toLocaleString("en")} ${value === 1 ? one : many}`;
 }
 
-/** As qk.csv has it (C's %.9g): nine significant digits, nothing where missing. */
+/** The format of qk.csv (C's %.9g): nine significant digits, empty where missing. */
 export function csvNumber(value: number): string {
   if (Number.isNaN(value)) return "";
   if (value === 0) return "0";

@@ -4,7 +4,7 @@ import type { Run } from "./data/run";
 import { offeredAxes } from "./data/time";
 import { initialState, VIEWS, type RopeFilter, type State, type Store, type Trails, type View } from "./state";
 
-// The address's fragment: only what differs from the page as it opens.
+// The fragment of the address: only what differs from the page's initial state.
 
 function headKey(run: Run, head: number): string {
   return `${run.heads[head].layer}.${run.heads[head].q_head}`;
@@ -50,7 +50,7 @@ function oneOf<T extends string>(value: string | null, allowed: readonly T[], ot
   return allowed.includes(value as T) ? (value as T) : otherwise;
 }
 
-/** Anything that this run does not know falls back to how the page opens. */
+/** Everything that this run does not know gets its initial value. */
 export function readFragment(run: Run, fragment: string): State {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const start = initialState(run);
@@ -97,12 +97,12 @@ export function readFragment(run: Run, fragment: string): State {
   };
 }
 
-/** What Back returns to: another view, or a head's panel opened or closed. The rest changes the entry. */
+/** The changes to which Back returns: another view, or a head's panel opened or closed. Other changes replace the entry. */
 function isStep(before: State, after: State): boolean {
   return before.view !== after.view || (before.focus === null) !== (after.focus === null);
 }
 
-/** Keeps the address and the state in step, both ways. Entries of ours carry how far the page was scrolled. */
+/** Keeps the address and the state equal, in both directions. Our history entries store the scroll position. */
 export function bindAddress(run: Run, store: Store): void {
   let timer = 0;
   let written = store.state;
@@ -117,7 +117,7 @@ export function bindAddress(run: Run, store: Store): void {
     clearTimeout(timer);
     const arrived = address(readFragment(run, location.hash)) === address(state);
     if (isStep(written, state) && !arrived) {
-      // The parts have drawn and scrolled already; the event that says so has not come yet.
+      // The views have drawn and scrolled already, but the scroll event has not arrived yet.
       history.replaceState({ scroll: scrolled }, "", address(written));
       history.pushState({ scroll: window.scrollY }, "", address(state));
     } else {
@@ -132,14 +132,14 @@ export function bindAddress(run: Run, store: Store): void {
   const arrive = () => {
     const ours = history.state as { scroll?: number } | null;
     const state = readFragment(run, location.hash);
-    clearTimeout(timer); // what it would write belongs to the entry that was left
+    clearTimeout(timer); // its state belongs to the history entry that was left
     if (address(state) === address(store.state)) return;
-    // A link that was pasted shows its head; Back and Forward show the page as it was left.
+    // A pasted link scrolls to its head; Back and Forward show the page as it was left.
     store.reveal = ours === null && state.focus !== null;
     store.update(state);
     if (ours !== null) requestAnimationFrame(() => window.scrollTo(0, ours.scroll ?? 0));
   };
-  // At once on the first, before anything can write the state that was; the second is for browsers without it.
+  // "popstate" is handled at once, before anything can write the old state; "hashchange" is for browsers without it.
   window.addEventListener("popstate", arrive);
   window.addEventListener("hashchange", arrive);
   history.scrollRestoration = "manual";

@@ -33,7 +33,7 @@ const NAMES: Record<View, string> = {
   provenance: "Provenance",
 };
 const MAKERS: Record<View, (context: Context) => Part> = { overview, explore, flow, table, provenance };
-/** Views that time, filters and selection apply to. */
+/** Views to which time, filters and selection apply. */
 const CONTROLLED: View[] = ["explore", "flow", "table"];
 
 function tab(view: View, store: Store): HTMLElement {
@@ -88,7 +88,7 @@ function themeButton(): HTMLElement {
   return made;
 }
 
-/** Time and filters, above the views that they apply to. */
+/** Time and filters, above the views to which they apply. */
 class Controls {
   readonly element: HTMLElement;
   private readonly parts: Part[];
@@ -103,7 +103,7 @@ class Controls {
     new ResizeObserver(() => this.makeRoom()).observe(this.element);
   }
 
-  /** Nothing that takes the focus is scrolled to below them. */
+  /** Sets the scroll margin, so that elements with the focus are not hidden below the controls. */
   makeRoom(): void {
     document.documentElement.style.setProperty("--controls", `${this.element.offsetHeight}px`);
   }
@@ -126,7 +126,7 @@ class Views {
     private readonly controls: Controls,
   ) {}
 
-  /** Whether this one was shown already. */
+  /** Returns whether this view was shown before. */
   show(view: View): boolean {
     if (!this.made.has(view)) {
       const part = MAKERS[view](this.context);

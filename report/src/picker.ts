@@ -11,13 +11,13 @@ export interface Choice {
 
 export interface Picker {
   element: HTMLElement;
-  /** Shows what is chosen: one, or in a picker of several, any number. */
+  /** Shows the choice: one key, or in a picker of several any number. */
   show(chosen: readonly string[]): void;
 }
 
 let made = 0;
 
-/** A picker of several: what its button says, and what stands at the foot of the list. */
+/** A picker of several: the text of its button, and the elements below the list. */
 export interface Several {
   text: (chosen: number) => string;
   extra: HTMLElement[];
@@ -52,7 +52,7 @@ function optionList(id: string, label: string, choices: Choice[], several: boole
   return { options, groups, list };
 }
 
-/** The elements of a picker, before they do anything. */
+/** The elements of a picker, without their behaviour. */
 function elements(label: string, choices: Choice[], several: Several | undefined) {
   const id = `picker-${++made}`;
   const value = h("span", { class: "picker-value", "data-number": several ? ofPage("columns") : null });
@@ -72,7 +72,7 @@ function elements(label: string, choices: Choice[], several: Several | undefined
     autocomplete: "off",
   });
   const { options, groups, list } = optionList(id, label, choices, several !== undefined);
-  const none = h("p", { class: "note picker-none", hidden: true }, "Nothing is called so.");
+  const none = h("p", { class: "note picker-none", hidden: true }, "No statistic has this name.");
   const definition = h("p", { class: "picker-definition note", role: "status" });
   const extra = several ? h("div", { class: "toolbar" }, ...several.extra) : null;
   const box = h("div", { class: "picker-box", hidden: true }, search, list, none, definition, extra);
@@ -81,8 +81,8 @@ function elements(label: string, choices: Choice[], several: Several | undefined
 }
 
 /**
- * A button that opens a list in groups with a search; the definition of the one at hand stands below.
- * `several`: a press adds or removes one, and the list stays open.
+ * A button that opens a list in groups with a search; the definition of the current option is below it. `several`: a
+ * press adds or removes one, and the list stays open.
  */
 export function picker(
   label: string,
@@ -128,7 +128,7 @@ export function picker(
     opener.setAttribute("aria-expanded", "true");
     search.value = "";
     filter();
-    // Room for the list within the window, with the definition and the foot below it.
+    // The height that remains for the list in the window, above the definition and the buttons.
     const below = innerHeight - list.getBoundingClientRect().top - (several ? 120 : 80);
     const fixed = getComputedStyle(box).position === "fixed";
     list.style.maxHeight = `${fixed ? innerHeight / 2 : Math.min(Math.max(below, 150), 340)}px`;
@@ -180,7 +180,7 @@ export function picker(
     const index = indexOf(event.target);
     if (index >= 0 && index !== active) point(index, false);
   });
-  list.addEventListener("pointerdown", (event) => event.preventDefault()); // the search keeps the focus
+  list.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the focus in the search field
   list.addEventListener("click", (event) => take(indexOf(event.target)));
   element.addEventListener("focusout", (event) => {
     if (!element.contains(event.relatedTarget as Node | null)) close(false);
@@ -201,7 +201,7 @@ export function picker(
   };
 }
 
-/** A button for the foot of a picker of several. */
+/** A button below the list of a picker of several. */
 export function pickerButton(text: string, act: () => void): HTMLButtonElement {
   return button(text, act, { class: "button small" });
 }

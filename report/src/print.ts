@@ -1,4 +1,4 @@
-/** Paper: what is shown only in part on a screen is drawn whole before it is printed. */
+/** Printing: parts that a screen shows only partly are drawn completely before they are printed. */
 const begins: (() => void)[] = [];
 const ends: (() => void)[] = [];
 let printing = false;
@@ -7,7 +7,7 @@ export function isPrinting(): boolean {
   return printing;
 }
 
-/** `begin` has drawn all it wants when it returns, or in microtasks after it: nothing later is printed. */
+/** `begin` must draw before it returns, or in microtasks after it: later drawings are not printed. */
 export function onPrint(begin: () => void, end: () => void = () => undefined): void {
   begins.push(begin);
   ends.push(end);

@@ -7,14 +7,14 @@ export type View = (typeof VIEWS)[number];
 export type Trails = "none" | "selected" | "all";
 export type RopeFilter = "all" | "rope" | "nope";
 
-/** Everything that a link to a finding must carry. Checkpoints, heads and components are places in the run. */
+/** Everything that a link to a finding must contain. Checkpoints, heads and components are indexes in the run. */
 export interface State {
   view: View;
   at: number;
   since: number;
-  /** By what checkpoints are laid out over training. */
+  /** How checkpoints are arranged over training. */
   axis: TimeAxisName;
-  /** What colours heads; see data/coloring.ts. */
+  /** The quantity that colours heads; see data/coloring.ts. */
   quantity: string;
   /** Quantities on the axes of the portrait. */
   x: string;
@@ -33,7 +33,7 @@ export interface State {
   search: string;
   component: number;
   everyCheckpoint: boolean;
-  /** Columns of the table; null: the usual ones. */
+  /** Columns of the table; null: the default ones. */
   columns: readonly string[] | null;
 }
 
@@ -68,14 +68,14 @@ export function initialState(run: Run): State {
   };
 }
 
-/** Holds the state; tells listeners once a frame what changed. */
+/** Holds the state; tells listeners once per frame what changed. */
 export class Store {
   private readonly listeners: Listener[] = [];
   private pending = new Set<keyof State>();
   private scheduled = false;
-  /** Whether the run is playing: then heads glide from checkpoint to checkpoint. */
+  /** Whether the run is playing: then heads move smoothly from checkpoint to checkpoint. */
   playing = false;
-  /** Whether the panel of the open head is to be brought into view, once. */
+  /** Whether the panel of the open head is to be scrolled into view, once. */
   reveal = false;
   private opener: Element | null = null;
 
@@ -96,7 +96,7 @@ export class Store {
     requestAnimationFrame(() => this.flush());
   }
 
-  /** Opens a head's panel, also one that is open already: it comes into view and takes the focus. */
+  /** Opens a head's panel, even if it is open: it scrolls into view and takes the focus. */
   open(head: number, patch: Partial<State> = {}): void {
     this.opener = document.activeElement;
     this.reveal = true;
@@ -104,7 +104,7 @@ export class Store {
     this.update({ ...patch, focus: head });
   }
 
-  /** Closes it; the focus goes back to what opened it, or to the cell of the head. */
+  /** Closes the panel; the focus returns to the element that opened it, or to the head's cell. */
   close(): void {
     const { focus } = this.state;
     if (focus === null) return;
@@ -124,7 +124,7 @@ export class Store {
   }
 }
 
-/** Whether a head passes the filters at the checkpoint in view. */
+/** Whether a head passes the filters at the current checkpoint. */
 export function passes(run: Run, state: State, head: number, checkpoint = state.at): boolean {
   const { layer, rope } = run.heads[head];
   if (layer < state.layers[0] || layer > state.layers[1]) return false;
@@ -133,7 +133,7 @@ export function passes(run: Run, state: State, head: number, checkpoint = state.
   return state.classes.has(run.classOf(checkpoint, head));
 }
 
-/** Heads to talk about: those that pass the filters, and of these the selected ones where any are. */
+/** The heads that are shown: those that pass the filters, and of these only the selected ones if there are any. */
 export function chosen(run: Run, state: State): number[] {
   const passing = run.heads.map((head) => head.index).filter((head) => passes(run, state, head));
   return state.selected.size === 0 ? passing : passing.filter((head) => state.selected.has(head));

@@ -1,4 +1,4 @@
-// Colours of the figures (ropewalk/figures/parts/theme.h), and their kin for a dark page.
+// Colours of the figures (ropewalk/figures/parts/theme.h), and similar ones for a dark page.
 
 import { isPrinting, onPrint } from "./print";
 
@@ -12,7 +12,7 @@ export interface Palette {
   blues: string[];
   reds: string[];
   purples: string[];
-  /** From negative through nothing to positive. */
+  /** From negative through 0 to positive. */
   diverging: string[];
 }
 
@@ -47,7 +47,7 @@ function stored(): Mode | null {
     const value = localStorage.getItem(STORED);
     return value === "light" || value === "dark" ? value : null;
   } catch {
-    return null; // pages opened from disk may not store anything
+    return null; // browsers may forbid storage to pages that are opened from disk
   }
 }
 
@@ -78,7 +78,7 @@ export function toggleMode(): void {
   try {
     localStorage.setItem(STORED, picked);
   } catch {
-    // kept for this visit only
+    // then the choice lasts for this visit only
   }
   show();
 }

@@ -1,13 +1,13 @@
 import { h } from "./dom";
 
-/** A line is a text, or parts of it: numbers stand in elements that say where they are from. */
+/** A line is a text, or parts of it: numbers are in elements that state their source. */
 export type Line = string | (string | Node)[];
 
-/** One small box that follows the pointer or the focus. */
+/** A small box that follows the pointer or the focus. */
 class Tooltip {
   private readonly box = h("div", { class: "tooltip", role: "status", hidden: true });
 
-  /** Also shows what anything with `data-definition` means, under the pointer or with the focus. */
+  /** Also shows the meaning of every element with `data-definition`, under the pointer or with the focus. */
   attach(): void {
     document.body.append(this.box);
     const meaning = (event: Event) => (event.target as Element | null)?.closest?.("[data-definition]") ?? null;

@@ -8,7 +8,7 @@ import { button } from "./widgets";
 
 type Spec = Record<string, unknown>;
 
-/** Draws a figure as it is printed. Expressions are interpreted, so the page needs no eval. */
+/** Draws a figure like the printed one. Expressions are interpreted, so that the page needs no eval. */
 export async function draw(into: HTMLElement, spec: Spec): Promise<void> {
   const quiet = { ...spec, config: { ...(spec["config"] as Spec), aria: false } };
   await embed(into, quiet as unknown as TopLevelSpec, {
@@ -19,7 +19,7 @@ export async function draw(into: HTMLElement, spec: Spec): Promise<void> {
     mode: "vega-lite",
     tooltip: false,
   });
-  // The element around it has the name; marks one by one say nothing to a screen reader.
+  // The surrounding element has a name for screen readers, to which single marks say nothing.
   into.querySelector("svg")?.setAttribute("aria-hidden", "true");
 }
 
@@ -35,7 +35,7 @@ async function savePng(name: string, spec: Spec): Promise<void> {
   if (blob) saveBlob(`${name}.png`, blob);
 }
 
-/** Three buttons: the figure as PNG (2×), SVG and Vega-Lite JSON, as printed. */
+/** Three buttons: the figure as PNG (2×), SVG and Vega-Lite JSON, like the printed one. */
 export function downloads(name: () => string[], title: string, spec: () => Spec): HTMLElement {
   const file = () => fileName(...name());
   const one = (format: string, save: () => unknown) =>

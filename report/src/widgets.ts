@@ -11,7 +11,7 @@ export function button(
   return h("button", { type: "button", class: "button", onclick, ...attributes }, text);
 }
 
-/** A label and a select; `read` gets the place of the chosen option. */
+/** A label and a select; `read` receives the index of the chosen option. */
 export function select(
   label: string,
   options: { value: string; text: string }[],
@@ -30,7 +30,7 @@ export function checkpointOptions(run: Run, checkpoints: Checkpoint[]): { value:
   return checkpoints.map((c) => ({ value: String(c.index), text: text(c).filter((part) => part).join(" ") }));
 }
 
-/** Its label, with its context where the run has several. */
+/** The label of a checkpoint, with its context where the run has several. */
 export function checkpointName(run: Run, c: Checkpoint): (string | Node)[] {
   const mark = run.order.mark(c);
   return [c.label, ...(mark ? [" ", number(ofEntry(c, "context"), mark, { class: "muted" })] : [])];
@@ -62,7 +62,7 @@ export function row(attributes: Record<string, unknown>, columns: Column[], ...c
   return h("tr", attributes, ...cells);
 }
 
-/** Below a title: a text, or parts of it. */
+/** A note below a title: a text, or parts of it. */
 export type Note = string | (string | Node)[];
 
 export function card(title: string, note: Note | null, ...children: (Node | null)[]): HTMLElement {
@@ -75,10 +75,10 @@ export function card(title: string, note: Note | null, ...children: (Node | null
   return h("section", { class: "card", "aria-label": title }, heading, ...children);
 }
 
-/** More checkpoints than this stand side by side without gaps, or in a list that scrolls by itself. */
+/** More checkpoints than this are shown without gaps, or in a list that scrolls. */
 export const MANY_CHECKPOINTS = 60;
 
-/** One row per checkpoint. A long list is no longer than the window, and the checkpoint in view stands in its middle. */
+/** One row per checkpoint. A long list is as high as the window at most, with the current checkpoint in the middle. */
 export function checkpointScroller(label: string, checkpoints: number, child: HTMLElement): HTMLElement {
   const element = scroller(label, child);
   if (checkpoints <= MANY_CHECKPOINTS) return element;
@@ -93,14 +93,14 @@ export function checkpointScroller(label: string, checkpoints: number, child: HT
   return element;
 }
 
-/** A table that may be wider than the page: it scrolls by itself, with the keyboard too. */
+/** A table that may be wider than the page: it scrolls on its own, also by keyboard. */
 export function scroller(label: string, ...children: Node[]): HTMLElement {
   const element = h("div", { class: "scroller", role: "region", "aria-label": label }, ...children);
   const tell = () => {
     const rest = element.scrollWidth - element.clientWidth;
     const more = [element.scrollLeft > 1 ? "left" : "", element.scrollLeft < rest - 1 ? "right" : ""];
     const text = more.join(" ").trim();
-    // A stop for the keyboard only where there is something to scroll to.
+    // The element gets keyboard focus only where it can be scrolled.
     if (rest > 1 || element.scrollHeight > element.clientHeight + 1) element.setAttribute("tabindex", "0");
     else element.removeAttribute("tabindex");
     if (element.dataset["more"] !== text) element.dataset["more"] = text;

@@ -51,8 +51,8 @@ std::string CsvReader::plain_field() {
   const std::string_view field = rest_.substr(0, rest_.find_first_of(",\r\n"));
   if (field.find('"') != std::string_view::npos) {
     throw InputError(
-        "{}, line {}: '{}' holds a quote; a field with quotes starts and ends with one and doubles "
-        "those inside",
+        "{}, line {}: field '{}' has a quote inside; put the field in quotes and double the quotes "
+        "inside it",
         source_, next_line_, printable_excerpt(field, kExcerpt));
   }
   rest_.remove_prefix(field.size());

@@ -103,8 +103,7 @@ void Checkpoint::open_index(const fs::path& index) {
     const std::string holder = found->second.shard->path().filename().string();
     if (holder != shard.get<std::string>()) {
       throw InputError(
-          "{}: tensor '{}' is said to be in {} but lies in {}; index and shards do not belong "
-          "together",
+          "{}: tensor '{}' should be in {} but is in {}; index and shards do not belong together",
           index.string(), tensor, shard.get<std::string>(), holder);
     }
   }

@@ -217,8 +217,8 @@ int64_t evict_weights(const Hub& hub, const HubCheckpoint& checkpoint) {
     kept += removed ? 0 : static_cast<int64_t>(size);
   }
   if (kept > 0) {
-    log::info("{}: {} stay in the cache, as this program did not download them", checkpoint.name(),
-              format_bytes(kept));
+    log::info("{}: {} stay in the cache, because this program did not download them",
+              checkpoint.name(), format_bytes(kept));
   }
   return freed;
 }

@@ -80,7 +80,7 @@ class SparseWeightsFile {
   }
   void copy(int64_t begin, int64_t end) const {
     if (end < begin || end - begin > kLongest) {
-      fail(fmt::format("has {} bytes beside its numbers, expected at most {}", end - begin,
+      fail(fmt::format("has {} bytes besides its tensors, expected at most {}", end - begin,
                        kLongest));
     }
     write(begin, read(begin, end - begin));

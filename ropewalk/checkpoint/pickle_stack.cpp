@@ -19,7 +19,7 @@ std::string_view PickleStack::take_line() {
 
 int64_t PickleStack::take_long() {
   const auto size = static_cast<size_t>(take_number<uint8_t>());
-  if (size > sizeof(int64_t)) fail("has a number of {} bytes", size);
+  if (size > sizeof(int64_t)) fail("has an integer of {} bytes", size);
   const std::string_view bytes = take(size);
   int64_t number = size > 0 && (bytes.back() & 0x80) != 0 ? -1 : 0;
   std::memcpy(&number, bytes.data(), size);
@@ -29,7 +29,7 @@ int64_t PickleStack::take_long() {
 std::vector<PickleValue> PickleStack::tuple_items(const PickleValue& tuple, size_t most,
                                                   const char* what) const {
   if (tuple.kind != PickleKind::tuple || tuple.size > most) {
-    fail("{} is no tuple of up to {} parts", what, most);
+    fail("{} is not a tuple of at most {} parts", what, most);
   }
   std::vector<PickleValue> items;
   for (size_t i = 0; i < tuple.size; ++i) {
@@ -64,7 +64,7 @@ void PickleStack::push_dictionary() {
 
 PickleStack::Ref PickleStack::pop() {
   const size_t floor = marks_.empty() ? 0 : marks_.back();
-  if (stack_.size() <= floor) fail("takes more than it has made");
+  if (stack_.size() <= floor) fail("takes a value from an empty stack");
   const Ref top = stack_.back();
   stack_.pop_back();
   return top;
@@ -77,7 +77,7 @@ PickleStack::Ref PickleStack::top() {
 }
 
 std::vector<PickleStack::Ref> PickleStack::pop_to_mark() {
-  if (marks_.empty()) fail("has no mark where it needs one");
+  if (marks_.empty()) fail("lacks a mark that an instruction needs");
   std::vector<Ref> items(stack_.begin() + static_cast<int64_t>(marks_.back()), stack_.end());
   stack_.resize(marks_.back());
   marks_.pop_back();
@@ -86,14 +86,14 @@ std::vector<PickleStack::Ref> PickleStack::pop_to_mark() {
 
 void PickleStack::recall(uint32_t slot) {
   const auto found = memo_.find(slot);
-  if (found == memo_.end()) fail("recalls what it never remembered");
+  if (found == memo_.end()) fail("reads a memo slot that was never set");
   stack_.push_back(found->second);
 }
 
 void PickleStack::set_items(const std::vector<Ref>& items) {
   const PickleValue& target = value(top());
   if (target.kind != PickleKind::dictionary || items.size() % 2 != 0) {
-    fail("sets items of what is no dictionary");
+    fail("sets items of a value that is not a dictionary");
   }
   Dictionary& dictionary = dictionaries_[static_cast<size_t>(target.number)];
   for (size_t i = 0; i < items.size(); i += 2) dictionary.emplace_back(items[i], items[i + 1]);

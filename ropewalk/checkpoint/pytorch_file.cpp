@@ -60,7 +60,7 @@ int64_t extent(const PickledTensor& tensor, const std::string& what) {
   }
   if (elements == 0) return 0;
   if (last >= tensor.storage_elements - tensor.offset) {
-    throw InputError("{}: reaches number {} of its storage, which has {}", what,
+    throw InputError("{}: reads element {} of its storage, which has {}", what,
                      static_cast<double>(tensor.offset) + static_cast<double>(last),
                      tensor.storage_elements);
   }

@@ -48,7 +48,7 @@ void write_safetensors(const std::filesystem::path& path, std::vector<TensorToWr
         write(piece);
       });
       if (handed_over != tensor.bytes) {
-        throw std::logic_error(fmt::format("{}: tensor '{}' came as {} bytes, {} were announced",
+        throw std::logic_error(fmt::format("{}: tensor '{}': {} bytes were written, expected {}",
                                            path.string(), tensor.name, handed_over, tensor.bytes));
       }
     }

@@ -72,8 +72,8 @@ class Unpickler : private PickleStack {
     } else {
       constexpr size_t kShown = 60;
       fail(
-          "asks for {}.{}, which is no part of a tensor: refused, and nothing was run; convert the "
-          "file where you trust it, with transformers' save_pretrained",
+          "asks for {}.{}, which is not a part of tensors; refused, and nothing was run; convert "
+          "the file where you trust it, with transformers' save_pretrained",
           printable_excerpt(module, kShown), printable_excerpt(name, kShown));
     }
   }
@@ -82,7 +82,7 @@ class Unpickler : private PickleStack {
     std::vector<int64_t> numbers;
     for (const PickleValue& item : tuple_items(tuple, kMostParts, what)) {
       if (item.kind != PickleKind::number || item.number < 0) {
-        fail("{} has a part that is no size", what);
+        fail("{} has a part that is not a size", what);
       }
       numbers.push_back(item.number);
     }
@@ -103,7 +103,7 @@ class Unpickler : private PickleStack {
       made_.push_back({items[0].number, items[1].number, sizes(items[2], "a tensor's size"),
                        sizes(items[3], "a tensor's stride")});
     } else {
-      fail("makes a call that makes no tensor: refused");
+      fail("calls something that does not make a tensor; refused");
     }
   }
 
@@ -230,7 +230,7 @@ class Unpickler : private PickleStack {
       case 'b':  // BUILD: sets attributes of a dictionary, such as the versions of its modules
         pop();
         if (value(top()).kind != PickleKind::dictionary)
-          fail("gives attributes to what is no dictionary");
+          fail("sets attributes of a value that is not a dictionary");
         return true;
       default:
         return false;
@@ -266,7 +266,7 @@ class Unpickler : private PickleStack {
     std::set<std::string_view> names;
     for (const auto& [key, ref] : dictionary) {
       if (!is(value(ref), kTensor)) continue;
-      if (value(key).kind != PickleKind::text) fail("has a tensor whose name is no string");
+      if (value(key).kind != PickleKind::text) fail("has a tensor whose name is not a string");
       const std::string_view name = value(key).text;
       if (!names.insert(name).second) fail("has tensor '{}' twice", printable(name));
       const Tensor& tensor = made_[static_cast<size_t>(value(ref).number)];
@@ -285,8 +285,7 @@ class Unpickler : private PickleStack {
 
 std::vector<PickledTensor> read_tensor_pickle(std::string_view pickle, const std::string& source) {
   if (pickle.size() > kMostBytes) {
-    throw InputError("{}: is {} bytes long, more than the {} allowed", source, pickle.size(),
-                     kMostBytes);
+    throw InputError("{}: has {} bytes, expected at most {}", source, pickle.size(), kMostBytes);
   }
   return Unpickler(pickle, source).run();
 }

@@ -51,8 +51,8 @@ class ByteReader {
   // Checks an offset or size that the archive states.
   int64_t within_file(uint64_t value) const {
     if (value > static_cast<uint64_t>(file_.size())) {
-      throw InputError("{}: its list of files speaks of byte {}, but it has {}", name(), value,
-                       file_.size());
+      throw InputError("{}: its list of files refers to byte {}, but the archive has {} bytes",
+                       name(), value, file_.size());
     }
     return static_cast<int64_t>(value);
   }
@@ -86,7 +86,7 @@ CentralDirectory find_list(const ByteReader& file) {
     const int64_t end64 = file.within_file(file.number<uint64_t>(locator + 8));
     file.require(end64, kEnd64Bytes);
     if (file.number<uint32_t>(end64) != kEnd64) {
-      throw InputError("{}: the 64-bit end of its list of files is not where it should be",
+      throw InputError("{}: the 64-bit end of its list of files is not at the stated offset",
                        file.name());
     }
     disks = file.number<uint32_t>(end64 + 16) | file.number<uint32_t>(end64 + 20);
@@ -95,7 +95,8 @@ CentralDirectory find_list(const ByteReader& file) {
     offset = file.number<uint64_t>(end64 + 48);
     list.end = end64;
   }
-  if (disks != 0) throw InputError("{}: is a part of a split zip archive", file.name());
+  if (disks != 0)
+    throw InputError("{}: is a part of a split zip archive, expected a whole one", file.name());
   if (list.entries > kMostEntries) {
     throw InputError("{}: claims {} files, more than the {} allowed", file.name(), list.entries,
                      kMostEntries);
@@ -148,7 +149,9 @@ int64_t data_start(const ByteReader& file, int64_t local, const std::string& nam
                     (file.number<uint16_t>(local + 6) & ~kSizesFollow) == (flags & ~kSizesFollow) &&
                     file.text(local + kLocalBytes, length) == name;
   if (!same) {
-    throw InputError("{}: '{}' is another file in the list than where it lies", file.name(), name);
+    throw InputError(
+        "{}: '{}' has one description in the list of files and another before its data",
+        file.name(), name);
   }
   return local + kLocalBytes + length + file.number<uint16_t>(local + 28);
 }
@@ -200,7 +203,7 @@ std::vector<ZipListEntry> list_zip(const MappedFile& mapped) {
                 file.number<uint32_t>(at + 42)};
     read_extra(file, at + kCentralBytes + name_bytes, extra_bytes, sizes);
     if (sizes.plain != sizes.stored) {
-      throw InputError("{}: '{}' has {} bytes and takes {}", file.name(), name, sizes.plain,
+      throw InputError("{}: '{}' has {} bytes but is stored in {}", file.name(), name, sizes.plain,
                        sizes.stored);
     }
     entries.push_back({std::string(name), file.within_file(sizes.local),
@@ -208,7 +211,7 @@ std::vector<ZipListEntry> list_zip(const MappedFile& mapped) {
     at += kCentralBytes + name_bytes + extra_bytes + comment_bytes;
   }
   if (at != list.end) {
-    throw InputError("{}: its list of files goes on after the {} it states", file.name(),
+    throw InputError("{}: its list of files has more than the {} files that it states", file.name(),
                      list.entries);
   }
   return entries;

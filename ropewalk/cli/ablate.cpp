@@ -20,7 +20,7 @@ struct Arguments {
 void add_arguments(CLI::App& verb, Arguments& arguments) {
   AblateOptions& options = arguments.options;
   verb.add_option("capture", options.capture,
-                  "Folder of a capture, which says what the edits are made of")
+                  "Folder of a capture, which gives the numbers for the edits")
       ->required();
   add_corpus_arguments(verb, options.corpus, arguments.dataset);
   verb.add_option("--heads", options.sets,
@@ -32,15 +32,17 @@ void add_arguments(CLI::App& verb, Arguments& arguments) {
                   "distance, window:W, still:CUT, zero-band:CUT, flatten, axis, head, head:zero; "
                   "several with commas")
       ->required();
-  verb.add_option("--out", options.out, "Folder to write; one that was interrupted is gone on with")
+  verb.add_option("--out", options.out, "Folder to write; an interrupted one is resumed")
       ->required();
-  verb.add_option("--controls", options.controls, "Random sets to hold each set against")
+  verb.add_option("--controls", options.controls,
+                  "Number of random sets with which each set is compared")
       ->check(whole_number(0))
       ->capture_default_str();
   verb.add_option("--documents", options.documents, "Documents to read [default: all]")
       ->check(whole_number(1));
   verb.add_flag("--chunk", options.chunk,
-                "Cut long texts into documents of the context's length; default: drop their rest");
+                "Cut long texts into several documents of the context's length [default: use only "
+                "their beginning]");
   verb.add_option(
       "--model", options.model.model,
       "Where the capture's model is now: a folder or a Hub model [default: where it was]");
@@ -52,13 +54,15 @@ void add_arguments(CLI::App& verb, Arguments& arguments) {
       ->capture_default_str();
   verb.add_option(
       "--memory", arguments.memory,
-      "Budget for weights and hidden states, e.g. 8GiB [default: 80 % of what is free]");
-  verb.add_option("--format", options.formats,
-                  "Of the figure: png, svg, pdf, several with commas; json: only the specification")
+      "Budget for weights and hidden states, e.g. 8GiB [default: 80 % of the free memory]");
+  verb.add_option(
+          "--format", options.formats,
+          "Formats of the figure: png, svg, pdf, several with commas; json: only the specification")
       ->delimiter(',')
       ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
       ->capture_default_str();
-  verb.add_flag("--dry-run", arguments.dry_run, "Say what would be measured, and what it costs");
+  verb.add_flag("--dry-run", arguments.dry_run,
+                "Print what would be measured and what it costs; measure nothing");
   add_threads_option(verb, arguments.threads);
 }
 
@@ -73,7 +77,7 @@ void add_ablate(CLI::App& app) {
     AblateOptions options = arguments->options;
     name_dataset(options.corpus, arguments->dataset);
     options.edits = names_of(arguments->edits);
-    std::erase(options.formats, "json");  // the specification is always written
+    std::erase(options.formats, "json");  // the specification is written anyway
     if (arguments->memory) options.model.memory = parse_bytes(*arguments->memory, "--memory");
     set_threads(arguments->threads, {});
     print(arguments->dry_run ? describe_ablate(options) : ablate(options));

@@ -15,7 +15,7 @@ namespace ropewalk::cli {
 
 namespace {
 
-// Pairs of --between, each once.
+// The pairs of --between, without repetitions.
 std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<std::string>& texts) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& text : texts) {
@@ -31,13 +31,16 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<std:
   return pairs;
 }
 
-// For whoever adds a statistic: CONTRIBUTING.md.
+// The verb for people who add a statistic: CONTRIBUTING.md.
 void add_columns(CLI::App& app) {
   auto table = std::make_shared<std::string>();
   CLI::App* columns =
-      app.add_subcommand("columns", "Print the columns of a table as docs/formats.md has them")
+      app.add_subcommand("columns", "Print the columns of a table in the form of docs/formats.md")
           ->group("");
-  columns->add_option("table", *table, "heads, bands or curves for such a file [default: qk.csv]")
+  columns
+      ->add_option(
+          "table", *table,
+          "heads, bands or curves for heads.csv, bands.csv or curves.csv [default: qk.csv]")
       ->check(CLI::IsMember({"heads", "bands", "curves"}));
   columns->callback([table] {
     const bool series = *table == "bands" || *table == "curves";
@@ -59,23 +62,24 @@ void add_analyze(CLI::App& app) {
                    "Capture folders; LABEL=FOLDER gives one another label in the tables")
       ->required();
   verb->add_option("--out", options->out,
-                   "Folder of the tables; new, empty, or with the tables of an earlier analyze")
+                   "Folder for the tables; new, empty, or with the tables of an earlier analyze")
       ->capture_default_str();
-  verb->add_flag("--keep-order", options->keep_order,
-                 "Keep the order of the folders [default: of training, by the steps in labels]");
+  verb->add_flag(
+      "--keep-order", options->keep_order,
+      "Keep the order of the folders [default: the order of training, by the steps in labels]");
   verb->add_option("--components", options->components, "Principal components per head")
       ->check(CLI::Range(int64_t{1}, kMostComponents))
       ->capture_default_str();
   verb->add_option("--from", options->from,
-                   "moments or vectors [default: moments where there are any]")
+                   "moments or vectors [default: moments if there are any]")
       ->check(CLI::IsMember({"moments", "vectors", "auto"}));
   verb->add_option("--kv-group", options->kv_group,
-                   "Query heads that share a key head, for vectors that do not say")
+                   "Query heads that share a key head, for vectors that do not state it")
       ->check(whole_number(1));
   auto between = std::make_shared<std::vector<std::string>>();
-  verb->add_option("--between", *between,
-                   "Two labels, A,B: changes.csv has the changes from A to B besides; may be given "
-                   "again")
+  verb->add_option(
+          "--between", *between,
+          "Two labels, A,B: also write the changes from A to B to changes.csv; may be given again")
       ->allow_extra_args(false);
   verb->add_option("--min-change", options->changes.min_change,
                    "Smallest change of a head that counts, as a share of the spread over heads")

@@ -24,7 +24,8 @@ struct Arguments {
 
 void from_vectors(const Arguments& arguments, const Communicator& processes) {
   if (!processes.alone()) {
-    throw UsageError("captured vectors are for one process, and these are {}", processes.count());
+    throw UsageError("captured vectors are read by one process, but these are {}",
+                     processes.count());
   }
   const ModelOptions model = arguments.model.parse(processes);
   VectorsOptions options;
@@ -34,7 +35,7 @@ void from_vectors(const Arguments& arguments, const Communicator& processes) {
   capture_vectors(options, model.model.string(), arguments.model.revision, arguments.capture.out);
 }
 
-// Vectors that were captured elsewhere know of no text and need no pass.
+// Vectors that were captured elsewhere come without text and without a model to run.
 void refuse_options_of_a_pass(const CLI::App& verb) {
   constexpr std::array kTaken{"model",     "--vectors-from", "--out",    "--label",
                               "--context", "--revision",     "--threads"};
@@ -42,7 +43,7 @@ void refuse_options_of_a_pass(const CLI::App& verb) {
     const std::string name = option->get_name();
     const bool taken = std::find(kTaken.begin(), kTaken.end(), name) != kTaken.end();
     if (option->count() == 0 || taken) continue;
-    throw UsageError("{} is for a model that reads text; --vectors-from takes none", name);
+    throw UsageError("{} is for a model that reads text; --vectors-from reads no text", name);
   }
 }
 
@@ -86,15 +87,14 @@ void add_capture(CLI::App& app, Communicator& processes) {
       "capture", "Run text through a checkpoint and keep the moments of its queries and keys");
   add_model_arguments(*verb, arguments->model);
   add_text_arguments(*verb, arguments->text, options);
-  verb->add_option(
-          "--blocks", options.blocks,
-          fmt::format("Blocks of documents, for standard errors, at most {}; analysis takes time "
-                      "and memory with their square",
-                      kMostBlocks))
+  verb->add_option("--blocks", options.blocks,
+                   fmt::format("Blocks of documents, for standard errors, at most {}; time and "
+                               "memory of analyze grow with their square",
+                               kMostBlocks))
       ->check(CLI::Range(int64_t{1}, kMostBlocks))
       ->capture_default_str();
   add_former_option(*verb, "--target-se",
-                    "analyze says how many --documents a standard error of 0.005 takes");
+                    "analyze says how many --documents a standard error of 0.005 needs");
   add_keep_options(*verb, options.keep);
   verb->add_option("--vectors", options.vectors,
                    "Also write vectors of tokens: uniform, log-uniform or all");
@@ -104,9 +104,10 @@ void add_capture(CLI::App& app, Communicator& processes) {
   verb->add_option("--bucket-size", options.bucket_size,
                    "Bucket width in tokens [default: context / 16]")
       ->check(whole_number(1));
-  verb->add_option("--vectors-from", arguments->vectors_from,
-                   "Instead of reading text: vectors that were captured already, in a folder or "
-                   "hf://datasets/org/name@revision; the model, if any, gives its config alone");
+  verb->add_option(
+      "--vectors-from", arguments->vectors_from,
+      "Instead of reading text: vectors that were already captured, in a folder or "
+      "hf://datasets/org/name@revision; of the model, if given, only the config is used");
   CLI::Option* model = verb->get_option("model")->required(false);
   CLI::Option* corpus = verb->get_option("--corpus")->required(false);
   CLI::Option* out = verb->get_option("--out")->required(false);

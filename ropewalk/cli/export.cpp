@@ -9,8 +9,8 @@ namespace ropewalk::cli {
 void add_export(CLI::App& app) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* verb =
-      app.add_subcommand("export", "Write what a capture knows as files that other programs load");
-  verb->add_option("capture", options->capture, "Capture folder, of all heads")->required();
+      app.add_subcommand("export", "Export a capture to files that other programs load");
+  verb->add_option("capture", options->capture, "Capture folder, with all heads")->required();
   verb->add_option("--to", options->to,
                    "kvpress (Expected Attention) or q-filters (Q-Filters, QFilterPress)")
       ->required()

@@ -12,8 +12,8 @@ void add_inspect(CLI::App& app) {
     bool json = false;
   };
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* verb =
-      app.add_subcommand("inspect", "Show layers, heads, RoPE, memory and cost; no weight is read");
+  CLI::App* verb = app.add_subcommand(
+      "inspect", "Show layers, heads, RoPE, memory and cost, without reading weights");
   add_model_arguments(*verb, arguments->model);
   verb->add_flag("--json", arguments->json, "Print JSON");
   verb->callback([arguments] {

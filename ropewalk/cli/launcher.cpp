@@ -1,9 +1,8 @@
-// What `ropewalk` on the path is: it sets the environment and becomes the program itself,
+// The command `ropewalk` on the path: it sets the environment and then becomes the program itself,
 // libexec/ropewalk/ropewalk, which debuggers start directly.
-//
-// OpenMP's threads wait for each other in a busy loop. Where other programs want the cores too,
-// that loop takes the time its own partner needs, and everything runs many times slower. The
-// library reads its settings while it is loaded, before main, so they must be there when the
+// OpenMP's threads wait for each other in a busy loop. Where other programs need the cores too,
+// this loop takes the time that the awaited thread needs, and everything runs many times slower.
+// The library reads its settings while it is loaded, before main, so they must be set before the
 // program starts.
 #include <unistd.h>
 
@@ -20,9 +19,9 @@ int main(int argc, char** argv) {
   std::error_code ignored;
   const std::filesystem::path here =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const char* folder : {"../libexec/ropewalk", "libexec/ropewalk"}) {  // installed, built
+  for (const char* folder : {"../libexec/ropewalk", "libexec/ropewalk"}) {  // installed; built
     if (argc > 0) ::execv((here / folder / "ropewalk").c_str(), argv);
   }
   std::perror((here / "../libexec/ropewalk/ropewalk").c_str());
-  return 4;  // as the program ends where the machine refuses
+  return 4;  // the program's exit code where the system refuses something
 }

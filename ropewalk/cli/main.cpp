@@ -35,16 +35,17 @@ namespace {
 // Exit codes; docs/cli.md lists them.
 enum ExitCode { kOk = 0, kInternal = 1, kUsage = 2, kInput = 3, kSystem = 4, kSignal = 128 };
 
-ropewalk::Communicator processes;  // that work on the verb
+ropewalk::Communicator processes;  // processes that work on the verb together
 
-// Who ends the program says why; the watcher of interrupt.h may have been faster.
-void take_the_last_word() {
+// Takes the right to print the last error. The thread of interrupt.h may already have it.
+void claim_last_message() {
   if (ropewalk::is_first_to_end()) return;
   for (;;) ::pause();
 }
 
-// Of several processes most fail for the same reason at the same time. They wait for each other in
-// turn, the first not at all; the one that reports ends all others. False: somebody else did.
+// Decides which of several processes prints an error. Most of them fail for the same reason at the
+// same time, so they wait in turn, the first one not at all; the process that prints ends all
+// others. False: another one printed.
 bool may_report() {
   constexpr int kMostTurns = 10;
   for (int turn = 0; turn < 5 * std::min(processes.rank(), kMostTurns); ++turn) {
@@ -55,34 +56,35 @@ bool may_report() {
 }
 
 int fail(int code, std::string_view message) {
-  take_the_last_word();
+  claim_last_message();
   if (processes.alone()) {
     ropewalk::log::error("{}", message);
-  } else if (code < kSignal && may_report()) {  // signals are the launcher's to report
+  } else if (code < kSignal && may_report()) {  // the launcher reports signals
     ropewalk::log::error("process {} of {}: {}", processes.rank(), processes.count(), message);
   }
   return code;
 }
 
-// torch adds a stack trace to its messages.
+// torch appends a stack trace to its messages.
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-std::vector<std::string_view> words;  // of the command line
+std::vector<std::string_view> words;  // words of the command line
 
 bool is_verb(std::initializer_list<std::string_view> verbs) {
   return std::find_first_of(words.begin(), words.end(), verbs.begin(), verbs.end()) != words.end();
 }
 
-// Results count once they have left: standard output may be a full disk, or a reader that has gone.
+// Flushes standard output. Results count only once they are written: the disk may be full, or the
+// reader may have gone.
 int finish() {
   errno = 0;
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   const int error = errno;
   if (written) {
-    take_the_last_word();
+    claim_last_message();
     return kOk;
   }
-  if (error == EPIPE) return kSignal + SIGPIPE;  // as `| head` expects
+  if (error == EPIPE) return kSignal + SIGPIPE;  // what `| head` expects
   const std::string reason = error != 0 ? fmt::format(": {}", std::strerror(error)) : "";
   return fail(kSystem, fmt::format("standard output: cannot write{}", reason));
 }
@@ -94,7 +96,7 @@ int run(int argc, char** argv) {
   app.fallthrough();
   bool quiet = false;
   std::string level = "info";
-  app.add_flag("--quiet", quiet, "Errors only, no progress");
+  app.add_flag("--quiet", quiet, "Print only errors, no progress");
   app.add_option("--log-level", level, "debug, info, warning, error or off")->capture_default_str();
   app.parse_complete_callback([&] {
     ropewalk::log::set_level(quiet ? ropewalk::log::Level::error
@@ -102,8 +104,8 @@ int run(int argc, char** argv) {
   });
   ropewalk::cli::add_verbs(app, processes);
   app.footer(
-      "Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n"
-      "4 the machine refused (files, disk, memory, device), 128 + n ended by signal n.");
+      "Exit codes: 0 done, 1 internal error, 2 wrong command line, 3 bad input file,\n4 the system "
+      "refused (files, disk, memory, device), 128 + n ended by signal n.");
   try {
     app.parse(argc, argv);
     return finish();
@@ -120,19 +122,19 @@ int run(int argc, char** argv) {
   }
 }
 
-// On the command line a setting is an option.
+// A setting of the library is an option on the command line.
 template <typename Error>
 std::string spelled(const Error& error) {
   return (error.field().empty() ? "" : "--") + std::string(error.what());
 }
 
-// Says what the exception at hand means; returns the exit code.
+// Prints the current exception as an error message; returns the exit code.
 int report_failure() {
   const auto out_of_memory = [](std::string_view detail) {
     const std::string advice =
         is_verb({"capture", "inspect"}) ? "give a smaller --memory or --context"
         : is_verb({"run", "demo"}) ? "give a smaller memory: or context: in the experiment file"
-                                   : "end other programs, or take a machine with more";
+                                   : "end other programs, or use a machine with more memory";
     return fail(kSystem, fmt::format("out of memory; {}{}", advice, detail));
   };
   try {
@@ -151,7 +153,7 @@ int report_failure() {
     const std::string_view what = first_line(error.what_without_backtrace());
     const bool memory = what.find("memory") != std::string_view::npos;
     return memory ? out_of_memory(fmt::format(" ({})", what)) : fail(kInternal, what);
-  } catch (const std::system_error& error) {  // a file, a thread, standard output
+  } catch (const std::system_error& error) {  // about a file, a thread or standard output
     if (error.code() == std::errc::broken_pipe) return kSignal + SIGPIPE;
     if (error.code() == std::errc::not_enough_memory) return out_of_memory("");
     if (error.code() == std::errc::resource_unavailable_try_again) {
@@ -159,16 +161,16 @@ int report_failure() {
     }
     return fail(kSystem, first_line(error.what()));
   } catch (const std::exception& error) {
-    // oneDNN makes its code when it is needed, and has no better words where there is no room.
+    // oneDNN compiles its code on demand; where memory is short, its message does not say so.
     const std::string_view what = first_line(error.what());
     const bool room = what.find("could not create a primitive") != std::string_view::npos;
     return room ? out_of_memory(fmt::format(" ({})", what)) : fail(kInternal, what);
   }
 }
 
-// The analysis makes and drops tensors of megabytes for every head. Given back to the system each
-// time, their pages cost as much as a sixth of the work, and more where many threads do so. These
-// are the limits that the library arrives at by itself once 32 MiB were freed at once.
+// The analysis allocates and frees tensors of megabytes for every head. Returning their pages to
+// the system each time costs up to a sixth of the time, and more with many threads. These are the
+// limits to which the C library adapts by itself once a block of 32 MiB was freed.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
@@ -178,7 +180,8 @@ void keep_freed_memory() {
 
 int guarded(int argc, char** argv) {
   words.assign(argv + 1, argv + std::max(argc, 1));
-  // An exception where none can be caught: in a thread of a library, while another one unwinds.
+  // Called for an exception that nobody can catch: in a library's thread, or while another
+  // exception is handled.
   std::set_terminate([] {
     ropewalk::run_exit_cleanups();
     ::_exit(std::current_exception() ? report_failure() : kInternal);
@@ -199,17 +202,19 @@ int guarded(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  ropewalk::fill_standard_streams();  // the launcher did, but debuggers start this one
+  // the launcher did so already, but debuggers start this program directly
+  ropewalk::fill_standard_streams();
   keep_freed_memory();
   ropewalk::show_on_terminal();
   const int code = guarded(argc, argv);
   if (code != kOk && !processes.alone()) {
-    // A signal mostly means that the launcher is ending all of them, and will say so.
+    // A signal mostly means that the launcher ends all processes, and it will report so.
     constexpr auto kLaunchersTime = std::chrono::seconds(5);
     if (ropewalk::interrupted()) std::this_thread::sleep_for(kLaunchersTime);
     processes.abort(code);
   }
-  // Nothing is left to do; libraries would take half a second to clear up after a GPU.
+  // Nothing is left to do. Exiting normally would take half a second, in which libraries clean up
+  // after a GPU.
   std::fflush(nullptr);
   ::_exit(code);
 }

@@ -60,7 +60,7 @@ CLI::Validator up_to_one() {
 
 void add_former_option(CLI::App& verb, const char* name, const char* instead) {
   const auto refuse = [name, instead](const std::string&) {
-    throw UsageError("{} is no option any more; {}", name, instead);
+    throw UsageError("the option {} was removed; {}", name, instead);
   };
   verb.add_option_function<std::string>(name, refuse)->group("")->trigger_on_parse();
 }
@@ -96,19 +96,20 @@ void add_pass_arguments(CLI::App& verb, ModelArguments& arguments) {
   verb.add_option("--dtype", options.dtype, "auto, float32 or bfloat16")->capture_default_str();
   verb.add_option(
       "--memory", arguments.memory,
-      "Budget for weights and hidden states, e.g. 8GiB [default: 80 % of what is free]");
+      "Budget for weights and hidden states, e.g. 8GiB [default: 80 % of the free memory]");
   add_threads_option(verb, arguments.threads);
 }
 
 void add_model_arguments(CLI::App& verb, ModelArguments& arguments) {
   add_pass_arguments(verb, arguments);
   ModelOptions& options = arguments.options;
-  verb.add_option("--heads", options.heads, "Query heads to sample [default: all]")
+  verb.add_option("--heads", options.heads,
+                  "Number of query heads to choose at random [default: all]")
       ->check(whole_number(1));
-  verb.add_option("--seed", options.seed, "Seed of the head sample")
+  verb.add_option("--seed", options.seed, "Seed for choosing heads")
       ->check(whole_number(0))
       ->capture_default_str();
-  verb.add_flag("--sliding", options.sliding, "Measure sliding layers too");
+  verb.add_flag("--sliding", options.sliding, "Also measure layers with a sliding window");
 }
 
 ModelOptions ModelArguments::parse(const Communicator& processes) const {
@@ -127,7 +128,7 @@ Communicator join_processes() {
 
 namespace {
 
-// A launcher that gives each process cores of its own has shared them out already.
+// A launcher that gives each process its own cores has already divided them.
 int cores_of_this_process(const Communicator& processes) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -140,7 +141,7 @@ int cores_of_this_process(const Communicator& processes) {
 }  // namespace
 
 void add_threads_option(CLI::App& verb, int& threads) {
-  // More than any machine has; OpenMP ends the program where it cannot start them.
+  // More than any machine has; OpenMP ends the program where it cannot start a thread.
   constexpr int kMostThreads = 1024;
   verb.add_option("--threads", threads, "CPU threads [default: all cores]")
       ->check(CLI::Range(1, kMostThreads));

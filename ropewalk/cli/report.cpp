@@ -11,11 +11,11 @@ void add_report(CLI::App& app) {
   CLI::App* verb = app.add_subcommand(
       "report", "Write a results folder or a table as one interactive HTML page");
   verb->add_option("table", options->given,
-                   "qk.csv or any NAME.csv of analyze, or the folder of a qk.csv")
+                   "qk.csv, the same table under another name, or the folder of a qk.csv")
       ->required();
   verb->add_option("--out", options->out,
-                   "File to write [default: report.html beside qk.csv, NAME.report.html beside "
-                   "NAME.csv]");
+                   "File to write [default: report.html in the folder of qk.csv, or "
+                   "NAME.report.html in the folder of NAME.csv]");
   verb->callback([options] { print(write_report(*options).string() + "\n"); });
 }
 

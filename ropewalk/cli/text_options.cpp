@@ -26,7 +26,8 @@ void name_dataset(CorpusSource& corpus, DatasetName dataset) {
     corpus.dataset = dataset;
   } else if (!dataset.split.empty() || !dataset.config.empty()) {
     throw UsageError(
-        "--split and --dataset-config are for --corpus hf://datasets/org/name; {} is a file", path);
+        "--split and --dataset-config need --corpus hf://datasets/org/name, but {} is a file",
+        path);
   }
 }
 
@@ -46,25 +47,27 @@ void add_corpus_arguments(CLI::App& verb, CorpusSource& corpus, DatasetName& dat
 void add_text_arguments(CLI::App& verb, TextArguments& arguments, CaptureOptions& options) {
   add_corpus_arguments(verb, options.corpus, arguments.dataset);
   verb.add_option("--out", options.out, "Folder to write; must be new or empty")->required();
-  verb.add_option("--tokenizer", options.tokenizer,
-                  "tokenizer.json, its folder, or a Hub model [default: beside the weights]");
+  verb.add_option(
+      "--tokenizer", options.tokenizer,
+      "tokenizer.json, its folder, or a Hub model [default: in the folder of the weights]");
   verb.add_option("--label", options.label,
-                  "Name of this checkpoint [default: the folder's or the revision]");
+                  "Name of this checkpoint [default: the folder's name or the revision]");
   verb.add_flag("--chunk", options.chunk,
-                "Cut long texts into documents of the context's length; default: drop their rest");
+                "Cut long texts into several documents of the context's length [default: use only "
+                "their beginning]");
   verb.add_option("--documents", options.documents, "Documents to read [default: all]")
       ->check(whole_number(1));
   verb.add_option("--min-tokens", options.min_tokens,
                   "Shortest document to take, in tokens [default: the context]")
       ->check(whole_number(1));
   verb.add_option("--shard", arguments.shard,
-                  "Read only part i of n, i from 0: i/n; join with merge");
+                  "Read only part i of n, given as i/n with i from 0; join the parts with merge");
 }
 
 void finish_text_arguments(const TextArguments& arguments, const ModelArguments& model,
                            CaptureOptions& options, Communicator& processes) {
   name_dataset(options.corpus, arguments.dataset);
-  // A shard is one process's, whatever started it.
+  // A shard is measured by one process, even under a launcher.
   if (arguments.shard.empty()) {
     processes = join_processes();
   } else {

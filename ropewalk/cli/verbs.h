@@ -10,9 +10,9 @@ class Communicator;
 
 namespace cli {
 
-// Each adds its verb to the program. The verb's work runs from its callback and reports failure by
-// throwing one of the errors of base/error.h. Where several
-// processes were started for it, the verb joins them and says so in `processes`.
+// Each function adds its verb to the program. The verb runs in its callback and reports failure by
+// throwing one of the errors of base/error.h. Where several processes were started for it, the verb
+// joins them and stores them in `processes`.
 void add_ablate(CLI::App& app);
 void add_analyze(CLI::App& app);
 void add_audit(CLI::App& app);
@@ -26,10 +26,10 @@ void add_inspect(CLI::App& app);
 void add_loss(CLI::App& app, Communicator& processes);
 void add_merge(CLI::App& app);
 void add_report(CLI::App& app);
-// All of them, in the order of --help.
+// Adds all verbs, in the order of --help.
 void add_verbs(CLI::App& app, Communicator& processes);
 
-// What a verb shows: on standard output, unless a host of the verbs takes it.
+// Prints the output of a verb: to standard output, or to the host that runs the verbs.
 void print(std::string_view text);
 void set_output(std::function<void(std::string_view text)> output);
 

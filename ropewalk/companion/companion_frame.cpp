@@ -23,7 +23,7 @@ int64_t bytes_of(const Json& array) {
 std::optional<CompanionFrame> first_frame(std::string& unread) {
   const size_t line = unread.find('\n');
   if (line == std::string::npos) {
-    if (unread.size() > kLongestLine) throw SystemError("a line without end");
+    if (unread.size() > kLongestLine) throw SystemError("a line that does not end");
     return std::nullopt;
   }
   CompanionFrame frame;
@@ -32,7 +32,7 @@ std::optional<CompanionFrame> first_frame(std::string& unread) {
   frame.bytes = line + 1;
   for (const Json& array : frame.message.words.at("arrays")) {
     const int64_t bytes = bytes_of(array);
-    if (bytes < 0 || bytes > kLargestArray) throw SystemError("an array of a senseless size");
+    if (bytes < 0 || bytes > kLargestArray) throw SystemError("an array of an impossible size");
     sizes.emplace_back(array.at("name").get<std::string>(), bytes);
     frame.bytes += static_cast<size_t>(bytes);
   }

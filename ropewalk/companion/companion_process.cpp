@@ -224,8 +224,8 @@ bool Companion::Process::read_answers() {
     while (deliver_one()) {
     }
   } catch (const std::exception&) {
-    fail(FailureKind::rubbish, fmt::format("{}: answers what is no answer: '{}'", python_,
-                                           printable_excerpt(unread_, 80)));
+    fail(FailureKind::rubbish,
+         fmt::format("{}: invalid answer: '{}'", python_, printable_excerpt(unread_, 80)));
     child_.answers.close();
   }
   return true;
@@ -241,7 +241,7 @@ bool Companion::Process::deliver_one() {
     const auto id = message.words.at("id").get<int64_t>();
     const std::lock_guard lock(mutex_);
     const auto found = waiting_.find(id);
-    if (found == waiting_.end()) throw SystemError("an answer to nothing");
+    if (found == waiting_.end()) throw SystemError("an answer without a request");
     if (message.words.contains("error")) {
       found->second->failure.emplace(
           how_of(message.words.at("kind").get<std::string>()),

@@ -22,7 +22,7 @@ def newest(major):
 
 
 def compressed(png):
-    """The same picture in about a third of the bytes: vl-convert compresses in haste."""
+    """The same picture in about a third of the bytes, because vl-convert compresses fast rather than well."""
     chunks, index = [], 8
     while index < len(png):
         (size,) = struct.unpack(">I", png[index : index + 4])

@@ -13,11 +13,11 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kLineHeight = 46;  // of a set
-constexpr double kNameRoom = 210;   // pixels, of a set's name
+constexpr double kLineHeight = 46;  // pixels per set
+constexpr double kNameRoom = 210;   // pixels for a set's name
 constexpr double kPlotWidth = theme::kPlotWidth - 80;
 
-// What is drawn of a set, as the legend calls it.
+// The legend's name for the set itself.
 constexpr const char* kSet = "the set, ± 95 %";
 constexpr const char* kControls = "random sets, as many heads per layer";
 constexpr const char* kRemoved = "removal: outputs are their means";
@@ -25,9 +25,9 @@ constexpr const char* kRemoved = "removal: outputs are their means";
 struct MarkKind {
   const char* name;
   std::string_view color;
-  const char* shape;  // an upright stroke for control sets, which overlap
+  const char* shape;  // vertical strokes for control sets, because these overlap
   int size;
-  int below;  // pixels under the line of the set, so that intervals lie apart
+  int below;  // pixels below the line of the set, so that intervals do not overlap
 };
 constexpr MarkKind kKinds[] = {{kControls, "#8b949e", "M-0.09,-1L0.09,-1L0.09,1L-0.09,1Z", 260, 0},
                                {kRemoved, theme::kInk, "circle", 70, 11},
@@ -37,7 +37,7 @@ std::string edit_words(const EditName& edit) {
   switch (edit.kind) {
     case EditName::Kind::distance:
       return edit.keep_mass ? "without its preference of distance"
-                            : "without its preference of distance, mass not kept";
+                            : "without its preference of distance, attention mass not kept";
     case EditName::Kind::window:
       return fmt::format("keys further than {:.0f} tokens away are not seen", edit.number);
     case EditName::Kind::still:
@@ -121,7 +121,7 @@ Json legend() {
   return {{"orient", "top"}, {"title", nullptr}, {"columns", 3}, {"symbolOpacity", 1}};
 }
 
-// What is drawn of every set, one layer of intervals and one of points for each kind.
+// The marks of every set: for each kind a layer of intervals and a layer of points.
 Json layers_of(const Json& y) {
   const auto x = [](const char* field) {
     return Json{{"field", field},
@@ -194,12 +194,12 @@ Json panel(const Ablation& ablation, const EditName& edit, size_t number, Json& 
 std::string subtitle(const Ablation& ablation) {
   const EditEffect& effect = ablation.cases.front().effects.front();
   std::string text = fmt::format(
-      "Loss without edits {} nats per token; {} of up to {} tokens that the capture did not read. "
-      "Lines: 95 % over {}.",
+      "Loss without edits: {} nats per token, on {} of up to {} tokens that the capture did not "
+      "read. Lines: 95 % intervals over {}.",
       theme::decimals(effect.loss, 3), format_number_of(ablation.documents.count(), "document"),
       *std::max_element(ablation.documents.tokens.begin(), ablation.documents.tokens.end()),
       effect.groups == ablation.documents.count() ? "documents" : "texts");
-  return text + " A total effect: other heads may stand in, so it is a lower bound.";
+  return text + " Other heads may compensate, so the effect is a lower bound.";
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace ropewalk {
 inline constexpr const char* kAblateFigure = "ablate";
 inline constexpr const char* kAblateTraining = "ablate_training";
 
-// What edits of each set cost, beside the same edits of its control sets and beside removal: one
-// panel per edit, one line per set (docs/figures.md).
+// What edits of each set cost, compared with the same edits of its control sets and with removal:
+// one panel per edit, one line per set (docs/figures.md).
 Json ablate_figure(const Ablation& ablation);
 
 // The same along a run: one panel per edit and set, its controls as a band, fresh weights apart.

@@ -14,13 +14,13 @@ namespace ropewalk {
 namespace {
 
 constexpr double kWidth = 580;
-constexpr double kMostHeight = 300;  // of one map, where many rows have to share it
+constexpr double kMostHeight = 300;  // height of a map with many rows
 constexpr double kRowHeight = 24;
 constexpr double kLeastLabelRow = 14;
-constexpr double kPhaseGap = 8;      // between a map, its phases' names and the legend
-constexpr double kLegendRoom = 120;  // of titles, beyond the maps
+constexpr double kPhaseGap = 8;      // between a map, the names of its phases and the legend
+constexpr double kLegendRoom = 120;  // width of titles beyond the maps
 
-// A pair's place along the wavelengths, in tokens, and its share of the energy of all pairs.
+// A pair's position on the axis of wavelengths, in tokens, and its share of the energy.
 struct Cell {
   double from = 0;
   double to = 0;
@@ -29,7 +29,7 @@ struct Cell {
   double se = 0;
 };
 
-// Cells meet half way between neighbours, as ratios go.
+// The edge between two cells is the geometric mean of their wavelengths.
 std::vector<Cell> cells_of(const SeriesNumbers& energy) {
   std::vector<Cell> cells;
   double sum = 0;
@@ -61,13 +61,13 @@ struct EnergyMap {
 constexpr EnergyMap kMaps[] = {{"energy_q", "queries", Hue::queries},
                                {"energy_k", "keys", Hue::keys}};
 
-// What both maps share.
+// The limits that both maps share.
 struct MapExtent {
   double shortest = INFINITY;
   double longest = 0;
-  double most = 0;  // share
+  double most = 0;  // largest share
   int64_t heads = 0;
-  bool some_left_out = false;  // heads with other angles
+  bool some_left_out = false;  // heads with other angles are not in the map
 };
 
 MapExtent extent_of(const CheckpointAxis& axis) {
@@ -130,12 +130,12 @@ Json ticks(const MapExtent& extent) {
   return values;
 }
 
-// The channel of a field along an axis.
+// The channel that puts a field on an axis.
 Json along(const char* field, const Json& scale, const Json& axis) {
   return {{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", axis}};
 }
 
-// The map of one kind, with its datasets. The last one has the axis of both.
+// The map of queries or keys, with its datasets. The last one shows the axis of both.
 struct Map {
   const CheckpointRows& rows;
   const RowPhases& phases;
@@ -143,7 +143,7 @@ struct Map {
   const MapExtent& extent;
   bool last;
 
-  // How far the names of phases reach beyond it.
+  // The width of phase names to the right of the map.
   double right() const { return phases.rows.empty() ? kPhaseGap : phases.width + 2 * kPhaseGap; }
 
   Json x(const char* field) const {
@@ -254,8 +254,8 @@ Json bands_figure(const RunNumbers& run, const FigureOptions& options) {
   const MapExtent extent = extent_of(axis);
   const Json contexts = context_rows(axis, extent);
   std::string subtitle = fmt::format(
-      "Mean energy (squared length) of each rotary pair over {}{} RoPE heads{}, as a share of all "
-      "pairs'.",
+      "Mean energy (squared length) of each rotary pair over {}{} RoPE heads{}, as a share of the "
+      "energy of all pairs.",
       run.models ? "up to " : "", extent.heads,
       extent.some_left_out ? " with the most common angles" : "");
   if (!contexts.empty()) {

@@ -17,22 +17,22 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kWidth = 580;  // of ten columns
+constexpr double kWidth = 580;  // width of ten columns
 constexpr double kWidestCell = 116;
-constexpr double kMostHeight = 620;  // where many rows have to share it
+constexpr double kMostHeight = 620;  // height of a map with many rows
 constexpr double kRowHeight = 34;
-constexpr double kLeastTextRow = 15;  // lower rows have no room for numbers
+constexpr double kLeastTextRow = 15;  // rows that are lower have no room for numbers
 
-// A reading as a heat map.
+// A view of a statistic as a heat map.
 struct Heatmap {
-  size_t index = 0;  // in all_views()
+  size_t index = 0;  // index in all_views()
   IndexedView indexed;
   std::vector<DepthColumn> columns;
 
   const DepthCell& cell(const Slot& slot, const DepthColumn& column) const {
     return slot.numbers->views[index].depth[static_cast<size_t>(column.bin)];
   }
-  // Numbers that are there: of cells, or of their standard errors.
+  // The numbers that are not missing: of cells, or their standard errors.
   std::vector<double> numbers(const CheckpointAxis& axis, double DepthCell::*which) const {
     std::vector<double> found;
     for (const Slot& slot : axis.slots()) {
@@ -131,7 +131,7 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t view) 
   spec["width"] = width;
   spec["height"] = rows.height;
 
-  // Of models, which differ in layers and heads, columns say the depth alone.
+  // Models differ in layers and heads, so their columns only state the depth.
   const DepthLayers marks(map.columns, rows, labels[0].size() == 1);
   Json& datasets = spec["datasets"];
   datasets["cells"] = cell_rows(axis, map, scale);

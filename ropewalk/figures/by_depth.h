@@ -5,7 +5,7 @@
 
 namespace ropewalk {
 
-// Means of a reading (its place in all_views()) by depth and checkpoint, as a heat map.
+// Means of a view (given by its index in all_views()) by depth and checkpoint, as a heat map.
 Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t view);
 
 }  // namespace ropewalk

@@ -21,7 +21,7 @@ void add_once(std::vector<Figure>& figures, const std::string& name,
   if (!there) figures.push_back({name, make()});
 }
 
-// Figures that the options ask for, each once.
+// Adds the figures that the options request, without repetitions.
 void add_asked(std::vector<Figure>& figures, const RunNumbers& run, const FigureOptions& options) {
   for (const std::string& key : options.asked.statistics) {
     const size_t view = find_view(key);
@@ -38,7 +38,7 @@ void add_asked(std::vector<Figure>& figures, const RunNumbers& run, const Figure
 
 }  // namespace
 
-std::vector<std::string> figure_names(const AskedFigures& asked) {
+std::vector<std::string> figure_names(const RequestedFigures& asked) {
   std::vector<std::string> names = training_figures();
   names.insert(names.end(), {"phase_portraits", "taxonomy", "bands", "distance"});
   for (const SeriesStatistic* curve : position_figures()) names.push_back(curve->key);
@@ -46,7 +46,7 @@ std::vector<std::string> figure_names(const AskedFigures& asked) {
   for (const IndexedView& indexed : all_views()) {
     if (!indexed.view->depth_title.empty()) names.push_back(indexed.view->depth);
   }
-  const std::vector<std::string> more = asked_names(asked);
+  const std::vector<std::string> more = requested_names(asked);
   names.insert(names.end(), more.begin(), more.end());
   return names;
 }

@@ -17,12 +17,13 @@ namespace {
 
 constexpr double kHeightOfLoss = 230;
 constexpr double kHeightOfR2 = 190;
-constexpr double kMargin = 1.04;  // of losses, so that nothing lies on the frame
+constexpr double kMargin = 1.04;  // of the largest loss, so that nothing lies on the frame
 constexpr double kLine = 2.6;
-constexpr size_t kLongestLabel = 40;  // in a sentence
+constexpr size_t kLongestLabel = 40;  // characters in a sentence
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-// Of the run alone: fresh weights lose what the vocabulary's size says, far above it.
+// Only checkpoints of the run: the loss of fresh weights depends on the vocabulary's size and is
+// far above the others.
 std::vector<MeanSeries> loss_series(const RunNumbers& run) {
   const auto number = [&run](const CheckpointNumbers& numbers) {
     const bool trained =
@@ -34,8 +35,8 @@ std::vector<MeanSeries> loss_series(const RunNumbers& run) {
            Limits{0, INFINITY}}};
 }
 
-// Round numbers from `low` to `high`, about equally far apart on a logarithmic axis; where these
-// are few, equal steps.
+// Round numbers from `low` to `high` at about equal distances on a logarithmic axis; where there
+// are few such numbers, equal steps.
 std::vector<double> round_ticks(double low, double high) {
   constexpr double kSteps[] = {0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001};
   constexpr size_t kEnough = 3;
@@ -58,7 +59,7 @@ std::vector<double> round_ticks(double low, double high) {
   return ticks;
 }
 
-// Means over heads, which have no band here: it would hide what goes with the loss.
+// Means over heads, without a band: it would hide the relation to the loss.
 std::vector<MeanSeries> r2_series(const RunNumbers& run) {
   struct Line {
     const char* key;
@@ -82,7 +83,7 @@ std::vector<MeanSeries> r2_series(const RunNumbers& run) {
   return series;
 }
 
-// The least and the most that lines reach with their bars.
+// The lowest and the highest value that lines reach with their error bars.
 std::pair<double, double> reach(const CheckpointAxis& axis, const std::vector<MeanSeries>& series) {
   double low = kNone, high = kNone;
   for (const Slot& slot : axis.slots()) {
@@ -101,7 +102,7 @@ bool has_errors(const RunNumbers& run) {
                      [](const CheckpointNumbers& one) { return !std::isnan(one.loss.se); });
 }
 
-// Baselines have no place on the axis, so they are said.
+// Baselines are outside the axis, so a sentence states their loss.
 std::string baselines_text(const RunNumbers& run) {
   std::string text;
   for (const CheckpointNumbers& one : run.baselines) {
@@ -120,14 +121,15 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis, bool 
   }
   text += ".";
   if (below) {
-    text += fmt::format(" Below: how much of position queries and keys hold, mean over {}{}.",
+    text += fmt::format(" Below: how well queries and keys predict position, mean over {}{}.",
                         heads_text(run, {find_view("r2cv_q")}),
                         run.baselines.empty() ? "" : "; dotted: freshly initialised weights");
   }
   if (contexts_differ(run)) {
-    text += " The loss depends on position: losses of different contexts do not compare.";
+    text += " The loss depends on position, so losses at different contexts cannot be compared.";
   }
-  if (run.models) text += " Losses of models compare where these share their tokens.";
+  if (run.models)
+    text += " Losses of models can only be compared where these have the same tokens.";
   return text + baselines_text(run);
 }
 

@@ -19,11 +19,12 @@ namespace ropewalk {
 namespace {
 
 constexpr double kHeight = 330;
-constexpr double kHeightAbove = 250;  // where another plot stands below
+constexpr double kHeightAbove = 250;  // of a plot with another one below it
 constexpr double kHeightOfComponents = 190;
-constexpr double kMargin = 0.04;  // of an axis that fits its numbers
+constexpr double kMargin = 0.04;  // of an axis that is fitted to its numbers
 
-// The lowest and the highest that lines reach with their bands and bars, at least `low` and `high`.
+// The lowest and the highest value that lines reach with their bands and bars, but at least from
+// `low` to `high`.
 std::pair<double, double> reach(const CheckpointAxis& axis, const TrainingLines& lines, Band kind,
                                 double low, double high) {
   for (const Slot& slot : axis.slots()) {
@@ -40,7 +41,8 @@ std::pair<double, double> reach(const CheckpointAxis& axis, const TrainingLines&
   return {low, high};
 }
 
-// Of all plots of a figure, whose words speak of all. What was published keeps ±1 SD.
+// One kind of band for all plots of a figure, because the subtitle describes all of them. Figures
+// that reproduce published ones keep ±1 SD.
 Band band_of(const CheckpointAxis& axis, const std::vector<TrainingLines>& plots) {
   const bool published = plots.front().first.statistic->table == Table::components;
   const bool passes = std::any_of(plots.begin(), plots.end(), [&](const TrainingLines& lines) {
@@ -59,25 +61,25 @@ MeanPlot plot_of(const CheckpointAxis& axis, const TrainingLines& lines, Band ba
   const bool bounded = lines.first.statistic->high <= 1;
   const auto [least, most] = reach(axis, lines, band, 0, 0);
   if (!bounded || least < -1) {
-    // A little more room, so that nothing lies on the frame.
+    // Adds a little room, so that nothing lies on the frame.
     const double margin = kMargin * (most - least);
     plot.low = least < 0 ? least - margin : 0;
     plot.high = most > 0 ? most + margin : 0;
     if (plot.low == plot.high) plot.high = 1;
-    plot.tick = 0;  // as the renderer sees fit
+    plot.tick = 0;  // the renderer chooses
     return plot;
   }
   const auto outward = [](double value, double steps) {
     return std::copysign(std::ceil(std::abs(value) * steps - 1e-9) / steps, value);
   };
   if (lines.figure.whole_axis) {
-    // 0 to 1 where all bands lie within, else as far as needed.
+    // 0 to 1 where all bands are inside, else as far as needed.
     plot.low = outward(least, 20);
     plot.high = outward(std::max(most, 1.0), 20);
     plot.tick = 0.2;
     return plot;
   }
-  // To where the bands end, rounded outwards to a tick.
+  // As far as bands reach, rounded outwards to a tick.
   plot.low = outward(least, 50);
   plot.high = outward(std::max(most, 0.1), 10);
   const double length = plot.high - plot.low;
@@ -93,7 +95,7 @@ bool has_errors(const RunNumbers& run, const TrainingLines& lines) {
   });
 }
 
-// Baselines may lack a number, as one that is known along a run alone.
+// Baselines may lack a number, for example one that is only known along a run.
 bool has_baseline(const RunNumbers& run, const std::vector<TrainingLines>& plots) {
   return std::any_of(run.baselines.begin(), run.baselines.end(), [&](const auto& numbers) {
     return std::any_of(plots.begin(), plots.end(), [&](const TrainingLines& lines) {
@@ -132,7 +134,7 @@ std::string subtitle_of(const RunNumbers& run, const CheckpointAxis& axis,
   return text;
 }
 
-// Each line's mean as a part; the second of a hue is its palest.
+// The mean of each line as a part of the whole; the second line of a hue gets the palest colour.
 std::vector<SharePart> parts_of(const TrainingLines& lines) {
   std::vector<SharePart> parts;
   std::set<Hue> used;
@@ -149,11 +151,11 @@ std::vector<SharePart> parts_of(const TrainingLines& lines) {
   return parts;
 }
 
-// Plots, one below the other.
+// Adds plots, one below the other.
 void add_views(Json& spec, const Json& views) {
   spec["vconcat"] = views;
   spec["spacing"] = 22;
-  // Colour and stroke of bars alike, so that they share one legend.
+  // Bars use colour and stroke in the same way, so that they share one legend.
   spec["resolve"] = {
       {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
 }

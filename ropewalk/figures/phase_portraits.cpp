@@ -1,4 +1,4 @@
-// Two numbers of every head against each other, at a few checkpoints.
+// Scatter plots of two numbers of every head, at a few checkpoints.
 
 #include <fmt/format.h>
 
@@ -19,9 +19,9 @@ namespace {
 
 constexpr size_t kPortraits = 6;
 constexpr int kFlush = 8;       // pixels from the end of an axis
-constexpr size_t kModels = 15;  // models side by side, as far as they have room
+constexpr size_t kModels = 15;  // how many models fit side by side
 constexpr size_t kColumns = 3;
-constexpr double kPanel = 206;  // pixels, both ways
+constexpr double kPanel = 206;  // pixels, width and height
 constexpr double kGap = 22;
 constexpr double kPointSize = 30;
 
@@ -41,11 +41,12 @@ const CheckpointNumbers& find_checkpoint(const RunNumbers& run, const std::strin
       if (numbers.label == label) return numbers;
     }
   }
-  throw UsageError("portrait '{}': {} has no such checkpoint; it has {}", printable(label),
+  throw UsageError("portrait '{}': {} does not have this checkpoint; it has {}", printable(label),
                    run.source, known_labels(run));
 }
 
-// What a panel shows: its heads that have both numbers, and how many lie outside or lack one.
+// The heads in a panel that have both numbers, and how many are outside the limits or lack a
+// number.
 struct PanelHeads {
   Json rows = Json::array();
   int64_t outside = 0;
@@ -83,7 +84,7 @@ class PortraitPanels {
                  const PortraitAxis& across, const PortraitAxis& up, bool nope)
       : run_(run), chosen_(std::move(chosen)), across_(across), up_(up), nope_(nope) {}
 
-  // Its data go to `datasets`.
+  // The panel's data are added to `datasets`.
   Json panel(size_t index, Json& datasets) const {
     const CheckpointNumbers& numbers = *chosen_[index];
     PanelHeads heads = panel_heads(numbers, across_, up_);
@@ -91,7 +92,7 @@ class PortraitPanels {
     const bool left = index % columns == 0, bottom = index + columns >= chosen_.size();
     const Json x = across_.channel(bottom, kPanel);
     Json y = up_.channel(left, kPanel);
-    // A label at the very top would push the title of its panel above those beside it.
+    // A label at the very top would move the title of its panel out of line with its neighbours.
     if (up_.thresholds().empty()) y["axis"]["labelFlush"] = kFlush;
     Json layers = Json::array();
     if (!across_.thresholds().empty()) layers.push_back(thresholds(across_, "x", x));
@@ -169,7 +170,7 @@ class PortraitPanels {
           fmt::format("datum.value === 'NoPE' ? '{}' : '{}'", theme::kWhite, theme::kInk);
       shape_legend["symbolStrokeColor"] = theme::kInk;
       shape_legend["symbolStrokeWidth"] = 1.7;
-      // NoPE heads are hollow diamonds: told apart by shape and by fill.
+      // NoPE heads are hollow diamonds, so that both shape and fill distinguish them.
       encoding["shape"] = {
           {"field", "position"},
           {"type", "nominal"},
@@ -196,7 +197,7 @@ class PortraitPanels {
             {"encoding", encoding}};
   }
 
-  // Single points need more contrast with white than the bars' grey has.
+  // Single points need more contrast with white than the grey of the bars has.
   static constexpr std::string_view kMixedPoint = "#9aa3ad";
 
   const RunNumbers& run_;
@@ -240,8 +241,9 @@ Json portraits(const RunNumbers& run, const FigureOptions& options, size_t x, si
   std::string subtitle = "Each point is a head: r_q and r_k on PC0.";
   if (!published) {
     title = fmt::format("Heads by {} and {}", across.short_title(), up.short_title());
-    subtitle = fmt::format("Each point is a head, coloured by its class on PC0. Across: {} Up: {}",
-                           across.sentence(), up.sentence());
+    subtitle = fmt::format(
+        "Each point is a head, coloured by its class on PC0. Horizontal: {} Vertical: {}",
+        across.sentence(), up.sentence());
   }
   if (!across.thresholds().empty() || !up.thresholds().empty()) {
     subtitle += " Dashed: thresholds of the classes, 0.3 and 0.7.";

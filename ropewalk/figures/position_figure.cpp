@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kHeightOfMeans = 250;
 constexpr double kHeightOfCurves = 210;
-constexpr double kLabelRoom = 120;  // pixels, of a checkpoint's name in the legend
+constexpr double kLabelRoom = 120;  // pixels for a checkpoint's name in the legend
 
 constexpr std::string_view kColors[] = {theme::kBoth, "#a28fc6", theme::kInk};
 
@@ -43,7 +43,7 @@ Band band_of(const CheckpointAxis& axis, const SeriesStatistic& curve) {
   return passes_limits(axis, mean_series(curve)) ? Band::quartiles : Band::sd;
 }
 
-// Axes go from 0 to 1: an estimate may lie a little above 1, and only then do they reach further.
+// Axes go from 0 to 1. An estimate may be slightly above 1; only then do they reach further.
 double axis_end(double most) { return std::max(1.0, std::ceil(most * 20 - 1e-9) / 20); }
 
 // The means over training.
@@ -65,10 +65,10 @@ Json means_view(const CheckpointAxis& axis, const SeriesStatistic& curve, Json& 
   return view;
 }
 
-// The checkpoints whose curves are drawn, and where their points lie.
+// The checkpoints whose curves are drawn, and the points of the curves.
 struct Curves {
-  std::string key{};    // of them all
-  std::string title{};  // likewise
+  std::string key{};    // of the mean over all positions
+  std::string title{};  // of the mean over all positions
   struct Curve {
     const CheckpointNumbers* numbers;
     const SeriesNumbers* mean;
@@ -76,7 +76,7 @@ struct Curves {
     std::string color;
   };
   std::vector<Curve> all{};
-  bool by_share = false;  // contexts differ: positions as a share of them
+  bool by_share = false;  // contexts differ, so positions are shown as a share of the context
   double length(const Curve& one) const {
     return by_share ? static_cast<double>(one.numbers->context) : 1;
   }
@@ -100,7 +100,7 @@ Curves curves_of(const SeriesStatistic& curve, const RunNumbers& run,
                   [](const Curves::Curve& one) { return one.numbers->context == 0; })) {
     curves.by_share = false;
   }
-  // From pale to dark along the run.
+  // Colours from pale to dark along the run.
   for (size_t i = 0; i < curves.all.size(); ++i) {
     const double along = curves.all.size() == 1
                              ? 1
@@ -110,7 +110,7 @@ Curves curves_of(const SeriesStatistic& curve, const RunNumbers& run,
   return curves;
 }
 
-// How far the axis of positions' numbers reaches.
+// The upper end of the y axis.
 double curves_end(const Curves& curves) {
   double most = 1;
   for (const Curves::Curve& one : curves.all) {
@@ -158,7 +158,7 @@ Json curves_view(const Curves& curves) {
   if (curves.by_share) {
     axis["title"] = "position, share of the context";
     axis["format"] = ".1f";
-    axis["tickCount"] = 10;  // tenths, as the format says
+    axis["tickCount"] = 10;  // tenths, to match the number format
   }
   const Json x{{"field", "position"},
                {"type", "quantitative"},

@@ -11,9 +11,9 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kVegaLiteMajor = "6";  // as in theme::kSchema
+constexpr std::string_view kVegaLiteMajor = "6";  // the version in theme::kSchema
 
-// Files by name.
+// The contents of the files, by name.
 std::map<std::string, std::string> render(const std::vector<Figure>& figures,
                                           const std::vector<std::string>& formats) {
   CompanionMessage job{{{"formats", formats}, {"vega_lite", kVegaLiteMajor}}, {}};
@@ -26,10 +26,11 @@ std::map<std::string, std::string> render(const std::vector<Figure>& figures,
   } catch (const CompanionFailure& failure) {
     switch (failure.how()) {
       case CompanionFailure::FailureKind::cannot_run:
-        throw SystemError("{}; png, svg and pdf need a Python with vl-convert: {}", failure.what(),
-                          kAdvice);
+        throw SystemError("{}; the formats png, svg and pdf need a Python with vl-convert: {}",
+                          failure.what(), kAdvice);
       case CompanionFailure::FailureKind::missing:
-        throw SystemError("png, svg and pdf need vl-convert: {}; {}", failure.what(), kAdvice);
+        throw SystemError("the formats png, svg and pdf need vl-convert: {}; {}", failure.what(),
+                          kAdvice);
       default:
         throw SystemError("figures cannot be rendered: {}", failure.what());
     }

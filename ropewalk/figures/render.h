@@ -9,13 +9,13 @@
 
 namespace ropewalk {
 
-// What figures can be rendered to.
+// The formats to which figures can be rendered.
 inline constexpr std::string_view kFigureFormats[] = {"png", "svg", "pdf"};
 
-// Writes NAME.vl.json of every figure into `folder`, which is made where it is missing, then
-// NAME.png (2×), NAME.svg and NAME.pdf as `formats` asks. Each file appears whole or not at all.
-// Rendering is the companion's, by vl-convert. Throws SystemError where that fails, saying what to
-// install; the .vl.json files are then written all the same.
+// Writes NAME.vl.json of every figure into `folder`, which is created where it is missing, then
+// NAME.png (2×), NAME.svg and NAME.pdf as listed in `formats`. Each file appears whole or not at
+// all. The companion renders, by vl-convert. Throws SystemError where that fails, saying what to
+// install; the .vl.json files are written in any case.
 void write_figures(const std::vector<Figure>& figures, const std::filesystem::path& folder,
                    const std::vector<std::string>& formats);
 

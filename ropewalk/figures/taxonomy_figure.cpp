@@ -12,14 +12,14 @@ namespace ropewalk {
 namespace {
 
 constexpr double kHeight = 340;
-constexpr double kBarShare = 0.8;         // of the step between checkpoints
+constexpr double kBarShare = 0.8;         // of the distance between checkpoints
 constexpr double kWidestBar = 90;         // pixels
 constexpr double kLabelledShare = 0.045;  // smaller segments have no room for a number
-constexpr double kLabelledStep = 40;      // pixels a number needs between checkpoints
-constexpr double kErrorShift = 0.25;      // of standard-error bars, right of the middle
+constexpr double kLabelledStep = 40;      // pixels between checkpoints that a number needs
+constexpr double kErrorShift = 0.25;      // of standard-error bars to the right of the middle
 constexpr size_t kPositionDominated = static_cast<size_t>(HeadClass::position_dominated);
 
-// A row a (checkpoint, class), stacked from the bottom in the order of kHeadClasses.
+// One row per checkpoint and class, stacked from the bottom in the order of kHeadClasses.
 Json segment_rows(const CheckpointAxis& axis) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
@@ -45,7 +45,7 @@ Json segment_rows(const CheckpointAxis& axis) {
   return rows;
 }
 
-// The share of each segment with room for it, in per cent.
+// The share of each segment that has room for it, in per cent.
 Json label_rows(const Json& segments) {
   Json rows = Json::array();
   for (const Json& segment : segments) {
@@ -63,8 +63,8 @@ Json label_rows(const Json& segments) {
   return rows;
 }
 
-// Standard errors of the lowest class, whose top edge is its share. They stand right of the middle,
-// where the numbers are.
+// Standard errors of the lowest class, whose top edge is its share. They are drawn to the right of
+// the numbers.
 Json error_rows(const CheckpointAxis& axis) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {
@@ -173,7 +173,7 @@ std::string subtitle_of(const RunNumbers& run, bool numbered, const CheckpointAx
   if (!errors.empty()) {
     text += " Bars: ±1 standard error of the position-dominated share";
     text += errors.size() < axis.slots().size()
-                ? "; none where resampling the documents hardly moves it."
+                ? "; none where resampling the documents hardly changes it."
                 : ".";
   }
   if (!run.baselines.empty()) text += " Baseline: freshly initialised weights.";
@@ -187,7 +187,7 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
   const double width = theme::kPlotWidth;
   const double step = width / axis.length();
   const bool numbered = !axis.timed() && step >= kLabelledStep;
-  // On an axis of time with many checkpoints, bars would hide the shares.
+  // On an axis of time with many checkpoints, error bars would hide the shares.
   const Json errors = axis.crowded(width) ? Json::array() : error_rows(axis);
   Json spec =
       theme::begin_figure(options.title, figure_title(run, "Classes of heads over training"),
@@ -208,7 +208,7 @@ Json taxonomy(const RunNumbers& run, const FigureOptions& options) {
   }
   if (!errors.empty()) {
     datasets["bars"] = errors;
-    // In white first, wider: the bars lie on dark colours and on light ones.
+    // First in white and wider, because the bars lie on dark and on light colours.
     add_error_bars(layers, x, step, theme::kWhite, 2.2);
     add_error_bars(layers, x, step, theme::kInk, 0);
   }

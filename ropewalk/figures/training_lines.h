@@ -8,24 +8,25 @@
 
 namespace ropewalk {
 
-// The readings of a plot's lines over training, by their index in all_views().
+// The views in one plot over training, as indexes in all_views().
 struct TrainingLines {
   TrainingFigure figure;
   IndexedView first;
   std::vector<size_t> indexes;
   std::vector<MeanSeries> series;
 
-  // Drops lines that a run has no number of, which a legend must not promise; never all of them.
+  // Removes lines for which a run has no number, so that the legend does not list them; but never
+  // all of them.
   void leave_out_empty(const RunNumbers& run);
 };
 
-// One reading alone, with what its statistic says about itself.
+// A single view, described by its statistic.
 TrainingLines lines_of_view(size_t view);
 
-// The plots of a figure, one below the other. The one that describes the figure comes first.
+// The plots of a figure, one below the other. The plot that describes the figure comes first.
 std::vector<TrainingLines> plots_of_figure(const std::string& figure);
 
-// Whether a run has any number of a reading (its place in all_views()).
+// Whether a run has any number of a view (given by its index in all_views()).
 bool has_numbers(const RunNumbers& run, size_t view);
 
 }  // namespace ropewalk

@@ -26,7 +26,7 @@ bool is_hex(const std::string& text) {
 
 const std::string& checked_commit(const std::string& commit) {
   if (is_commit(commit)) return commit;
-  throw InputError("the Hub names commit '{}', expected 40 hexadecimal digits; refused",
+  throw InputError("the Hub sends the commit '{}', expected 40 hexadecimal digits; refused",
                    printable_excerpt(commit, 80));
 }
 
@@ -37,7 +37,7 @@ const std::string& checked_etag(const std::string& etag) {
            c == '_' || c == '.';
   });
   if (plain && !etag.empty() && etag.front() != '.' && etag.size() <= 128) return etag;
-  throw InputError("the Hub gives a file the etag '{}', expected a hash; refused",
+  throw InputError("the Hub sends the etag '{}' for a file, expected a hash; refused",
                    printable_excerpt(etag, 80));
 }
 
@@ -49,7 +49,7 @@ const std::string& checked_name(const std::string& name) {
     plain = plain && !part.empty() && part != "." && part != ".." && !part.has_root_directory();
   }
   if (plain) return name;
-  throw InputError("the Hub names '{}', which would lead out of the cache; refused",
+  throw InputError("the Hub sends the path '{}', which would be outside the cache; refused",
                    printable_excerpt(name, 200));
 }
 

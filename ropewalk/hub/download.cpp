@@ -40,7 +40,7 @@ class BlobDownload {
   void run() {
     partial_.read_back();
     if (partial_.size() > 0) {
-      log::debug("{}: going on after {}", what_, format_bytes(partial_.size()));
+      log::debug("{}: resuming after {}", what_, format_bytes(partial_.size()));
     }
     while (!is_complete()) {
       const int64_t before = partial_.size();
@@ -56,7 +56,7 @@ class BlobDownload {
     while (partial_.size() == file_.size) {
       const std::string hash = partial_.hash();
       if (hash == file_.etag) return true;
-      discard(fmt::format("what the server sends has the hash {}, expected {}", hash, file_.etag));
+      discard(fmt::format("the downloaded bytes have the hash {}, expected {}", hash, file_.etag));
     }
     return false;
   }
@@ -107,7 +107,7 @@ class BlobDownload {
       throw SystemError("{}: broke off after {} of {} bytes, {} times ({}); try again later", what_,
                         partial_.size(), file_.size, kAttempts, why);
     }
-    log::info("{}: broke off after {} of {} bytes ({}); going on", what_, partial_.size(),
+    log::info("{}: broke off after {} of {} bytes ({}); resuming", what_, partial_.size(),
               file_.size, why);
     if (failures_ > 0) wait_or_throw(backoff(failures_), stop_);
   }

@@ -170,7 +170,8 @@ HttpUrl parse_url(const std::string& url) {
     throw InputError("{}: is neither an http nor an https address", printable_url(url));
   }
   if (!part_of(parsed, CURLUPART_USER).empty() || !part_of(parsed, CURLUPART_PASSWORD).empty()) {
-    throw InputError("{}: names a user; expected an address without", printable_url(url));
+    throw InputError("{}: contains a user name; expected an address without one",
+                     printable_url(url));
   }
   return result;
 }
@@ -178,7 +179,7 @@ HttpUrl parse_url(const std::string& url) {
 std::string join_url(const std::string& base, const std::string& reference) {
   const Url url = read_url(base);
   if (curl_url_set(url.get(), CURLUPART_URL, reference.c_str(), 0) != CURLUE_OK) {
-    throw InputError("{}: leads to '{}', which is no address", printable_url(base),
+    throw InputError("{}: redirects to '{}', which is not an address", printable_url(base),
                      printable_excerpt(printable_url(reference), 200));
   }
   return part_of(url, CURLUPART_URL);

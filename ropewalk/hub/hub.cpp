@@ -35,7 +35,7 @@ std::string encode_path(const std::string& name) {
   std::string path;
   for (const fs::path& part : fs::path(name)) {
     if (part == ".." || part == "/") {
-      throw InputError("'{}': leads out of its repository; refused", printable_excerpt(name, 80));
+      throw InputError("'{}': is outside its repository; refused", printable_excerpt(name, 80));
     }
     path += "/" + encode_url(part.string());
   }
@@ -56,8 +56,8 @@ void check_space(const fs::path& folder, int64_t needed, const std::string& titl
   const double available = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   if (static_cast<double>(needed) <= available) return;
   throw SystemError(
-      "{}: {} needs {}, of which {} are free; make room, set HF_HUB_CACHE to another disk, or give "
-      "run --evict",
+      "{}: {} needs {}, but only {} are free; free some space, set HF_HUB_CACHE to another disk, "
+      "or give run --evict",
       folder.string(), title, format_bytes(needed), format_bytes(static_cast<int64_t>(available)));
 }
 
@@ -69,7 +69,7 @@ HubCache Hub::cache(const HubRepository& repository) const { return {settings_.c
 
 HttpResponse Hub::ask(const std::stop_token& stop,
                       const std::function<HttpResponse(HubRequests&)>& work) {
-  if (settings_.offline) throw InputError("the Hub cannot be asked, as HF_HUB_OFFLINE is set");
+  if (settings_.offline) throw InputError("the Hub is not asked, because HF_HUB_OFFLINE is set");
   std::optional<HttpClient> client;
   {
     const std::lock_guard lock(mutex_);
@@ -109,7 +109,7 @@ std::string Hub::commit(const HubRepository& repository, const std::string& revi
     if (commit.empty()) commit = request_commit(repository, revision, file);
   } catch (const SystemError& error) {
     if (known.empty()) throw;
-    log::warning("{}; taking {} as it was when last asked", error.what(), what);
+    log::warning("{}; using {} as of the last request", error.what(), what);
     return known;
   }
   try {
@@ -117,8 +117,8 @@ std::string Hub::commit(const HubRepository& repository, const std::string& revi
   } catch (const SystemError& error) {
     // The Hub's answer is valid all the same. Where a file must be written, that will fail with its
     // name.
-    log::info("{}@{}: is at {}, which the cache cannot keep: {}", repository.id, revision, commit,
-              error.what());
+    log::info("{}@{}: is at commit {}, which cannot be stored in the cache: {}", repository.id,
+              revision, commit, error.what());
   }
   return commit;
 }
@@ -162,7 +162,7 @@ std::vector<HubFile> Hub::tree(const HubRepository& repository, const std::strin
   std::string page = fmt::format("{}/tree/{}{}{}", repository.api(), encode_url(commit),
                                  encode_path(folder), deep ? "?recursive=true" : "");
   for (int i = 0; !page.empty(); ++i) {
-    if (i == kPages) throw InputError("{}: its list of files has no end", what);
+    if (i == kPages) throw InputError("{}: the list of its files does not end; refused", what);
     const HttpResponse response =
         ask({}, [&](HubRequests& requests) { return requests.get(page); });
     if (!folder.empty() && response.header("x-error-code") == "EntryNotFound") return {};
@@ -221,8 +221,8 @@ void Hub::fetch(const HubRepository& repository, const std::string& commit,
     const std::string what = fmt::format("{}@{}/{}", repository.id, commit, file.name);
     if (!is_content_hash(file.etag)) {
       throw InputError(
-          "{}: {} gives it the etag '{}', expected a SHA-256 or git's hash, as nothing else can be "
-          "verified; refused",
+          "{}: {} gives it the etag '{}', expected a SHA-256 or git's hash, because nothing else "
+          "can be verified; refused",
           what, printable_url(settings_.endpoint), printable_excerpt(file.etag, 80));
     }
     if (file.size > largest_size(file.name)) {
@@ -273,7 +273,7 @@ std::string Hub::read(const HubRepository& repository, const std::string& commit
     return requests.get_part(file_path(repository, commit, name), offset, length);
   });
   const std::string what = fmt::format("{}@{}/{}", repository.id, commit, name);
-  if (response.status == 200) throw InputError("{}: the server knows no ranges", what);
+  if (response.status == 200) throw InputError("{}: the server does not support ranges", what);
   if (response.status != 206) fail_request(response, what);
   if (static_cast<int64_t>(response.body.size()) == length) return response.body;
   throw InputError("{}: the server sends {} of {} bytes", what, response.body.size(), length);

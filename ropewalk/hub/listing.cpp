@@ -24,7 +24,7 @@ std::optional<std::vector<HubFile>> read_kept(const fs::path& path) {
     }
     return files;
   } catch (const std::exception& damaged) {
-    log::debug("{}: {}; asking again", path.string(), damaged.what());
+    log::debug("{}: {}; requesting it again", path.string(), damaged.what());
     return std::nullopt;
   }
 }
@@ -37,7 +37,7 @@ void keep(const fs::path& path, const std::vector<HubFile>& files) {
   try {
     write_file_atomically(path, list.dump());
   } catch (const SystemError& error) {
-    log::debug("{}; it will be asked for again", error.what());
+    log::debug("{}; it will be requested again", error.what());
   }
 }
 

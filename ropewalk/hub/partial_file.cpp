@@ -35,8 +35,8 @@ PartialFile::PartialFile(fs::path blob, std::string etag, int64_t size)
   struct stat status {};
   if (link || ::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
     if (!link) ::close(file_);
-    throw SystemError("{}: is {}, expected a file; remove it", path_.string(),
-                      link ? "a link, which is not followed" : "no plain file");
+    throw SystemError("{}: is {}, expected a regular file; remove it", path_.string(),
+                      link ? "a link, which is not followed" : "not a regular file");
   }
   start_hash();
 }

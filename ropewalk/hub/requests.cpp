@@ -67,8 +67,8 @@ void fail_request(const HttpResponse& response, const std::string& what) {
   const std::string code = response.header("x-error-code");
   if (code == "GatedRepo") {
     throw InputError(
-        "{}: is gated; accept its conditions on its page and set HF_TOKEN to a token of the "
-        "account that did",
+        "{}: is gated; accept its conditions on its page and set HF_TOKEN to a token of the same "
+        "account",
         what);
   }
   if (code == "RevisionNotFound") throw InputError("{}: the Hub has no such revision", what);
@@ -79,7 +79,8 @@ void fail_request(const HttpResponse& response, const std::string& what) {
         what);
   }
   if (response.status == 403) {
-    throw InputError("{}: the Hub refuses access (HTTP 403); check what HF_TOKEN allows", what);
+    throw InputError("{}: the Hub refuses access (HTTP 403); check the permissions of HF_TOKEN",
+                     what);
   }
   throw InputError("{}: the Hub answers HTTP {}, expected 200", what, response.status);
 }
@@ -114,12 +115,12 @@ HttpResponse HubRequests::follow(HttpRequest request, bool leave_host) {
       return response;
     }
     if (url.scheme == "https" && parse_url(target).scheme == "http") {
-      throw InputError("{}: leads from https to plain http ({}); refused", printable_url(first),
+      throw InputError("{}: redirects from https to plain http ({}); refused", printable_url(first),
                        printable_url(target));
     }
     request.url = target;
   }
-  throw InputError("{}: leads on and on, {} redirects and more", printable_url(first), kRedirects);
+  throw InputError("{}: redirects more than {} times", printable_url(first), kRedirects);
 }
 
 HttpResponse HubRequests::persist(const HttpRequest& request, bool leave_host) {

@@ -63,7 +63,7 @@ std::string read_token() {
   const bool plain =
       std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });
   if (!plain || token.size() > static_cast<size_t>(kLongest)) {
-    throw UsageError("{}: does not hold a token: it has characters that none has", source);
+    throw UsageError("{}: is not a token: it has characters that no token has", source);
   }
   return token;
 }
@@ -101,8 +101,8 @@ HubSettings hub_settings_from_environment() {
   }
   if (!settings.token.empty() && endpoint.scheme == "http" && !endpoint.is_loopback()) {
     throw UsageError(
-        "HF_ENDPOINT {}: a token would travel unencrypted; use https, or run without the token "
-        "(unset HF_TOKEN, set HF_TOKEN_PATH to a file that is not there)",
+        "HF_ENDPOINT {}: the token would be sent unencrypted; use https, or run without the token "
+        "(unset HF_TOKEN, set HF_TOKEN_PATH to a file that does not exist)",
         printable_url(settings.endpoint));
   }
   return settings;

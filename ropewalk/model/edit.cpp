@@ -47,7 +47,7 @@ void require_shape(const HeadEdit& in, const at::Tensor& tensor, int64_t size,
 void require_turning(const HeadEdit& in) {
   const LayerConfig& layer = in.config.layers[static_cast<size_t>(in.head.layer)];
   if (!layer.rope || in.config.ropes.empty()) {
-    in.refuse("its layer does not turn queries and keys; take heads of layers with RoPE");
+    in.refuse("its layer has no RoPE; choose heads of layers with RoPE");
   }
 }
 
@@ -125,11 +125,11 @@ bool changes(const HeadEdit& in, const RemovedAxis& axis) {
 void check_head(const HeadEdit& in) {
   const auto [layer, head] = in.head;
   if (layer < 0 || layer >= in.config.n_layers || head < 0 || head >= in.config.n_q_heads) {
-    in.refuse(fmt::format("there is no such head; expected one of {} layers with {} heads",
+    in.refuse(fmt::format("this head does not exist; the model has {} layers with {} heads",
                           in.config.n_layers, in.config.n_q_heads));
   }
   if (!in.config.layers[static_cast<size_t>(layer)].self_attention) {
-    in.refuse("its layer attends to no text; take heads of other layers");
+    in.refuse("its layer has no self-attention; choose heads of other layers");
   }
   std::visit(Overloaded{[](const FixedOutput&) {},
                         [&](const auto& kind) {

@@ -68,7 +68,7 @@ std::vector<std::string> EmbeddingReader::names() const {
 
 at::Tensor EmbeddingReader::position_rows(int64_t tokens) const {
   if (tokens > config_.max_positions) {
-    throw InputError("a document has {} tokens, but the model knows {} positions", tokens,
+    throw InputError("a document has {} tokens, but the model has {} positions", tokens,
                      config_.max_positions);
   }
   if (random_) return random_->positions(tokens);

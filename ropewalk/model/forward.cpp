@@ -186,7 +186,7 @@ void run_forward(const ModelConfig& config, const WeightReader& weights,
   const ExactFloat32 exact;
   exact.require_on(weights.device());
   if (!options.edits.empty() && !weights.extent().has_head()) {
-    throw UsageError("edits change logits: the pass has no head");
+    throw UsageError("edits need logits, but the pass has no head");
   }
   int64_t longest = 0;
   for (const Document& document : documents) longest = std::max(longest, size_of(document));

@@ -27,7 +27,7 @@ TensorSpec head_spec(const Architecture& architecture, const ModelConfig& config
   if (!config.head.tied.value_or(architecture.tied_head)) {
     throw InputError(
         "{}: has no head, and config.json does not tie it to the embeddings; looked for it as {}; "
-        "expected weights that were saved with their head, as of a ...ForCausalLM",
+        "expected weights saved from a model with a head (...ForCausalLM)",
         checkpoint.folder().string(),
         fmt::join(names.begin() + (names[0] == names[1]), names.end(), ", "));
   }

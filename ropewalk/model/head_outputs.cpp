@@ -28,7 +28,7 @@ at::Tensor HeadOutputs::mean_of_others(int64_t document, int64_t layer) const {
   const int64_t tokens = of.all.tokens - own.tokens;
   if (tokens == 0) {
     throw UsageError(
-        "a head's mean output is taken from other documents than the one whose loss is measured; "
+        "the mean output of a head needs other documents than the one whose loss is measured: "
         "found none with more than {} tokens, expected at least 2 documents",
         kFirstEdited);
   }

@@ -142,7 +142,7 @@ at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
 }
 
 int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
-                        const at::Device& device, int64_t collecting) {
+                        const at::Device& device, int64_t collector_bytes) {
   const auto element_size = static_cast<int64_t>(c10::elementSize(dtype));
   const int64_t kv = config.kv_width();
   const int64_t q = config.q_width();
@@ -170,15 +170,15 @@ int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarTyp
   const int64_t mlp = std::max(attended + rows * (inner + (q + 3 * config.d_model) * element_size),
                                mixture_workspace(config, tokens, element_size, device));
   if (device.is_cuda()) {
-    // cuBLAS keeps 32 MiB for each of the two streams that multiply. On a GPU, collecting runs in
-    // parallel with attention and MLP and keeps the queries and keys that it reads.
+    // cuBLAS keeps 32 MiB for each of the two streams that multiply. On a GPU, collecting runs
+    // in parallel with attention and MLP and keeps the queries and keys that it reads.
     constexpr int64_t kLibrary = int64_t{64} << 20;
-    return std::max(attention, mlp + projection) + collecting + kLibrary;
+    return std::max(attention, mlp + projection) + collector_bytes + kLibrary;
   }
   const int64_t product = packs_weights(dtype, device)
                               ? linear_workspace(std::max({config.d_model, q, config.d_mlp}))
                               : 0;
-  return std::max({attention, mlp + product, projection + std::max(collecting, product)});
+  return std::max({attention, mlp + product, projection + std::max(collector_bytes, product)});
 }
 
 }  // namespace ropewalk

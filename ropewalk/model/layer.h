@@ -50,8 +50,8 @@ at::Tensor finish_layer(const ModelConfig& config, const LayerConfig& layer,
                         const LayerWeights& weights, at::Tensor hidden, const at::Tensor& attended);
 
 // The most bytes of the device that one document of `tokens` needs inside a layer, besides its
-// hidden state; `collecting` of them belong to a collector.
+// hidden state; `collector_bytes` of them belong to a collector.
 int64_t layer_workspace(const ModelConfig& config, int64_t tokens, at::ScalarType dtype,
-                        const at::Device& device, int64_t collecting);
+                        const at::Device& device, int64_t collector_bytes);
 
 }  // namespace ropewalk

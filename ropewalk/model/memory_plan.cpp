@@ -14,7 +14,7 @@
 namespace ropewalk {
 
 MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t tokens,
-                         int64_t collecting, std::span<const Edit> edits) {
+                         int64_t collector_bytes, std::span<const Edit> edits) {
   MemoryNeeds needs;
   for (int64_t layer = 0; layer <= weights.extent().last_stage(); ++layer) {
     const int64_t whole = weights.layer_bytes(layer);
@@ -26,11 +26,11 @@ MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights,
   needs.longest_hidden = (1 + static_cast<int64_t>(edits.size())) * hidden;
   if (weights.device().is_cuda()) {
     needs.workspace =
-        layer_workspace(config, tokens, weights.dtype(), weights.device(), collecting);
+        layer_workspace(config, tokens, weights.dtype(), weights.device(), collector_bytes);
     if (weights.extent().has_head()) {
       const int64_t at_once = edits.empty() ? 1 : 2;  // the unedited ones and one edit's
-      needs.workspace = std::max(needs.workspace,
-                                 at_once * logits_workspace(config, weights.dtype()) + collecting);
+      needs.workspace = std::max(
+          needs.workspace, at_once * logits_workspace(config, weights.dtype()) + collector_bytes);
     }
     int64_t editing = 0;
     for (const Edit& edit : edits) {

@@ -38,11 +38,11 @@ int64_t bytes_per_token(const ModelConfig& config, int64_t element_size);
 // Throws UsageError naming the least budget that works.
 MemoryPlan plan_memory(const MemoryNeeds& needs, int64_t budget);
 
-// For documents of up to `tokens` tokens, and for observers that need `collecting` bytes besides
-// what they keep (layer_workspace); the caller sets `reserved`. Each edit has hidden states of its
-// own.
+// For documents of up to `tokens` tokens, and for observers that need `collector_bytes` bytes
+// besides what they keep (layer_workspace); the caller sets `reserved`. Each edit has hidden states
+// of its own.
 MemoryNeeds memory_needs(const ModelConfig& config, const WeightReader& weights, int64_t tokens,
-                         int64_t collecting, std::span<const Edit> edits = {});
+                         int64_t collector_bytes, std::span<const Edit> edits = {});
 
 struct GroupLimits {
   int64_t hidden_budget = 0;  // bytes for hidden states of a group

@@ -48,7 +48,7 @@ Observers::Observers(std::span<Observer* const> observers, const ModelConfig& co
       }
       wants.hidden = observer->wants_hidden(layer);
       if (wants.hidden && needed == Needed::qk) {
-        throw UsageError("nothing leaves layer {}: only its queries and keys are computed", layer);
+        throw UsageError("layer {} has no output: only its queries and keys are computed", layer);
       }
       any = any || wants.hidden || !wants.taps.empty();
     }
@@ -56,8 +56,8 @@ Observers::Observers(std::span<Observer* const> observers, const ModelConfig& co
     // layers would wait in vain.
     for (int64_t layer = extent.last_layer + 1; !any && layer < config.n_layers; ++layer) {
       if (observer->taps(layer).empty() && !observer->wants_hidden(layer)) continue;
-      throw UsageError("an observer wants layer {}, and nothing of the pass, which ends with {}",
-                       layer, extent.last_layer);
+      throw UsageError("an observer wants layer {} only, but the pass ends with layer {}", layer,
+                       extent.last_layer);
     }
   }
 }

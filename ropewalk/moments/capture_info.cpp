@@ -271,8 +271,8 @@ void require_mergeable(const CaptureInfo& first, const std::string& first_name,
   if (!first.full_corpus_digest.empty() && !other.full_corpus_digest.empty() &&
       first.full_corpus_digest != other.full_corpus_digest) {
     throw InputError(
-        "{} and {} cannot be merged: they are parts of different documents; was the corpus changed "
-        "between them?",
+        "{} and {} cannot be merged: they are shards of different documents; was the corpus "
+        "changed between them?",
         first_name, other_name);
   }
 }

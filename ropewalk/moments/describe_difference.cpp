@@ -30,7 +30,7 @@ class Differences {
     if (key == "weights") {
       texts_.emplace_back("the weights changed");
     } else if (key == "pieces") {
-      texts_.emplace_back("pieces of texts are in other blocks");
+      texts_.emplace_back("the pieces of texts were dealt to other blocks");
     } else if (key == "heads") {
       texts_.push_back(fmt::format("heads: {} → {}{}", was.size(), is.size(),
                                    was.size() == is.size() ? ", others" : ""));

@@ -25,9 +25,9 @@ void join_values(std::vector<DocumentValues>& whole, const std::vector<DocumentV
     });
     if (found == part.end()) return true;
     if (one.values.sizes().slice(1) != found->values.sizes().slice(1)) {
-      throw InputError("tensors 'document.{}' cannot be joined: found {} and {} of them", one.name,
-                       format_shape(one.values.sizes().vec()),
-                       format_shape(found->values.sizes().vec()));
+      throw InputError(
+          "tensors 'document.{}' cannot be joined: found {} and {} numbers per document", one.name,
+          format_shape(one.values.sizes().vec()), format_shape(found->values.sizes().vec()));
     }
     one.values = at::cat({one.values, found->values}).index_select(0, rows);
     return false;

@@ -55,7 +55,8 @@ std::optional<CorpusKind> corpus_kind(const fs::path& path) {
 
 void refuse_fields(const fs::path& path, const CorpusOptions& options) {
   if (options.field.empty() && options.id.empty()) return;
-  throw UsageError("{}: text files have no fields; drop the corpus's field and id", path.string());
+  throw UsageError("{}: text files have no fields; remove the corpus's field and id",
+                   path.string());
 }
 
 FieldContent field_content(const CorpusOptions& options, const std::string& field) {

@@ -63,7 +63,7 @@ std::string quoted_list(const std::vector<std::string>& names);
 
 // Advice for a corpus whose ids are unusable, for messages.
 inline constexpr std::string_view kWithoutIds =
-    "; name another field, or none: then documents have numbers for ids";
+    "; name another field, or none: documents then get numbers as ids";
 
 // Checks that all readers share; both throw InputError naming `where`.
 std::string checked_text(std::string text, const std::string& where);

@@ -106,8 +106,8 @@ void warn_of_repeats(const DocumentSet& set, const std::string& corpus) {
   const size_t repeats = set.documents.size() - seen.size();
   if (repeats == 0) return;
   log::warning(
-      "{}: {} of {} documents repeat another one, token by token; standard errors take "
-      "them for independent and come out too small",
+      "{}: {} of {} documents repeat another one, token by token; standard errors assume "
+      "independent documents and come out too small",
       corpus, repeats, set.documents.size());
 }
 
@@ -116,13 +116,13 @@ void warn_of_few(const DocumentSet& set, const DocumentOptions& options,
   constexpr size_t kFew = 8;  // fewer blocks are flagged few_blocks
   const size_t count = set.documents.size();
   if (options.documents && static_cast<int64_t>(count) < *options.documents) {
-    log::warning("{}: {} documents were asked for, and only {} are there; {}", corpus,
-                 *options.documents, count, set.describe_skipped());
+    log::warning("{}: expected {} documents, found {}; {}", corpus, *options.documents, count,
+                 set.describe_skipped());
   }
   if (count < kFew) {
     log::warning("{}: {} too few for reliable standard errors; give at least {}{}", corpus,
                  count == 1 ? "1 document is" : fmt::format("{} documents are", count), kFew,
-                 options.chunk ? "" : ", or cut long texts into several (chunk)");
+                 options.chunk ? "" : ", or cut long texts into several documents (chunk)");
   }
 }
 

@@ -45,8 +45,8 @@ Pieces cut(const Tokenizer::Encoding& text, const DocumentOptions& options) {
   const auto prefix = std::span(text.prefix).first(std::min(text.prefix.size(), context));
   if (options.chunk && prefix.size() == context) {
     throw UsageError(
-        "a context of {} tokens has no room for text after the {} that the tokenizer puts in "
-        "front; take a longer one",
+        "a context of {} tokens has no room for text after the {} tokens that the tokenizer puts "
+        "in front; use a longer context",
         context, text.prefix.size());
   }
   auto rest = std::span(text.body);
@@ -155,7 +155,7 @@ EncodedCorpus::EntryBatch EncodedCorpus::read_round(size_t most) {
       if (text != nullptr && !text->empty()) {
         if (tokenizer_ == nullptr) {
           throw InputError(
-              "{}: is text, and no tokenizer.json was found; name one, or give token ids; {}",
+              "{}: is text, but no tokenizer.json was found; name one, or give token ids; {}",
               slot.entry.where, kMakeTokenizerJson);
         }
         round.bytes += text->size();

@@ -100,7 +100,7 @@ std::unique_ptr<CorpusReader> open_folder_corpus(const fs::path& folder,
                                                  const CorpusOptions& options) {
   const FolderListing listing(folder);
   if (listing.files().empty()) {
-    throw InputError("{}: the folder holds no {} file; it holds {}", folder.string(), kCorpusKinds,
+    throw InputError("{}: the folder has no {} file; it has {}", folder.string(), kCorpusKinds,
                      quoted_list(listing.others()));
   }
   std::vector<OpenCorpus> files;

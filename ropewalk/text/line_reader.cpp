@@ -29,7 +29,7 @@ bool LineReader::next(std::string& line) {
     const auto last = buffer_.begin() + static_cast<std::ptrdiff_t>(end_);
     const auto newline = std::find(first, last, '\n');
     if (line.size() + static_cast<size_t>(newline - first) > kMaxDocumentBytes) {
-      throw InputError("{}: line is longer than {}; expected one document a line", where(),
+      throw InputError("{}: line is longer than {}; expected one document per line", where(),
                        format_bytes(static_cast<int64_t>(kMaxDocumentBytes)));
     }
     line.append(first, newline);

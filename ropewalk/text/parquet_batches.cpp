@@ -55,7 +55,7 @@ void ParquetBatches::guarded(Action&& action) const {
   } catch (const Interrupted&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw SystemError("{}: takes more memory to read than there is", name_);
+    throw SystemError("{}: reading it takes more memory than there is", name_);
   } catch (const std::exception& error) {
     throw InputError("{}: cannot be read as Parquet: {}", name_, error.what());
   }

@@ -36,7 +36,8 @@ std::optional<std::string_view> text_at(const arrow::Array& array, int64_t row,
       const auto& dictionary = static_cast<const arrow::DictionaryArray&>(array);
       const int64_t index = dictionary.GetValueIndex(row);
       if (index < 0 || index >= dictionary.dictionary()->length()) {
-        throw InputError("{}: {} has no entry in the column's dictionary", where, what);
+        throw InputError("{}: {} refers to an entry that the column's dictionary lacks", where,
+                         what);
       }
       return text_at(*dictionary.dictionary(), index, where, what);
     }

@@ -37,11 +37,13 @@ class RemoteArrowFile : public arrow::io::RandomAccessFile {
     return buffer;
   }
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t count, void* out) override {
-    if (position < 0 || count < 0) return arrow::Status::Invalid("a place before the file");
+    if (position < 0 || count < 0)
+      return arrow::Status::Invalid("an offset before the start of the file");
     return file_->read(position, static_cast<char*>(out), count);
   }
   arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position, int64_t count) override {
-    if (position < 0 || count < 0) return arrow::Status::Invalid("a place before the file");
+    if (position < 0 || count < 0)
+      return arrow::Status::Invalid("an offset before the start of the file");
     // A file may claim any length for its contents.
     count = std::min(count, std::max<int64_t>(file_->size() - position, 0));
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::ResizableBuffer> buffer,

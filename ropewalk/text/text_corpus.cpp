@@ -29,7 +29,7 @@ std::string read_all(ByteSource& source, const std::string& where) {
     throw_if_interrupted();
     bytes.append(buffer.data(), count);
     if (bytes.size() > kMaxDocumentBytes) {
-      throw InputError("{}: is longer than {}; expected one document, cut it into several files",
+      throw InputError("{}: is longer than {}; expected one document; cut it into several files",
                        where, format_bytes(static_cast<int64_t>(kMaxDocumentBytes)));
     }
   }

@@ -101,8 +101,10 @@ struct Tokenizer::Impl {
       const Json answer = companion.ask("tokens", std::move(request), time_for(file.size())).words;
       generation = companion.generation();
       if (const auto dropout = answer.at("dropout").get<double>(); dropout != 0) {
-        throw InputError("{}: model.dropout is {}; expected null or 0, or no two readings agree",
-                         source, dropout);
+        throw InputError(
+            "{}: model.dropout is {}, expected null or 0: with dropout, token ids change from one "
+            "reading to the next",
+            source, dropout);
       }
       if (file.empty()) digest = answer.at("digest").get<std::string>();
     } catch (const CompanionFailure& failure) {
@@ -113,16 +115,17 @@ struct Tokenizer::Impl {
   [[noreturn]] void refuse(const CompanionFailure& failure) const {
     switch (failure.how()) {
       case FailureKind::late:
-        throw InputError("{}: takes the tokenizers library too long to read", source);
+        throw InputError("{}: the tokenizers library takes too long to read it", source);
       case FailureKind::memory:
-        throw InputError("{}: takes the tokenizers library too much memory to read", source);
+        throw InputError("{}: the tokenizers library takes too much memory to read it", source);
       case FailureKind::refused:
         throw InputError("{}: the {} library cannot read it: {}", source,
                          file.empty() ? "transformers" : "tokenizers", failure.what());
       case FailureKind::missing:
         if (!file.empty()) break;
-        throw InputError("{}: holds no tokenizer.json, and others are read by transformers: {}; {}",
-                         source, failure.what(), kMakeTokenizerJson);
+        throw InputError(
+            "{}: holds no tokenizer.json, and reading other files needs transformers: {}; {}",
+            source, failure.what(), kMakeTokenizerJson);
       default:
         break;
     }
@@ -184,11 +187,12 @@ struct Tokenizer::Impl {
   static std::string problem(const CompanionFailure& failure, size_t bytes) {
     switch (failure.how()) {
       case FailureKind::late:
-        return fmt::format("a text of {} bytes takes the tokenizer more than {} s", bytes,
+        return fmt::format("a text of {} bytes takes more than {} s in the tokenizer", bytes,
                            time_for(bytes).count() / 1000);
       case FailureKind::memory:
         return fmt::format(
-            "a text of {} bytes takes the tokenizer more than 64 times that in memory", bytes);
+            "a text of {} bytes needs more than 64 times as many bytes of memory in the tokenizer",
+            bytes);
       default:
         return fmt::format("the tokenizer fails: {}", failure.what());
     }

@@ -56,7 +56,8 @@ std::string failure(std::string_view text) {
 TEST(Csv, RefusesStrayQuotes) {
   EXPECT_EQ(failure("a\n\"open"), "table.csv, line 2: a quoted field has no closing quote");
   EXPECT_NE(failure("a\n\"x\"y\n").find("line 2: expected a comma"), std::string::npos);
-  EXPECT_NE(failure("a\nb\"c\n").find("line 2: 'b\"c' holds a quote"), std::string::npos);
+  EXPECT_NE(failure("a\nb\"c\n").find("line 2: field 'b\"c' has a quote inside"),
+            std::string::npos);
 }
 
 }  // namespace

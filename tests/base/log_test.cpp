@@ -7,7 +7,7 @@
 namespace ropewalk {
 namespace {
 
-// What goes to a sink of its own.
+// The lines that a redirected log receives.
 std::string said_at(log::Level level) {
   log::set_level(level);
   std::string said;

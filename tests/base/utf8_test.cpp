@@ -44,7 +44,7 @@ TEST(Utf8, RefusesEveryMalformation) {
   expect_invalid("\xC3", 0);  // cut short
   expect_invalid("\xE2\x82", 0);
   expect_invalid("\xF0\x9F\x99", 0);
-  expect_invalid("\xC3(", 0);  // second byte is none
+  expect_invalid("\xC3(", 0);  // second byte is not a continuation
   expect_invalid("\xE2\x82(", 0);
   expect_invalid("\xC3\xA9\xFF", 2);  // after a good one
 }

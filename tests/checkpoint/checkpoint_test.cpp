@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kIndex = "model.safetensors.index.json";
 
-// A shard with one F32 tensor of one number a name.
+// A shard with one F32 tensor of one number per name.
 std::string shard(const std::vector<std::string>& names, const char* type = "F32") {
   std::string header = "{";
   for (size_t i = 0; i < names.size(); ++i) {
@@ -28,7 +28,7 @@ class CheckpointTest : public testing::Test {
 
   void write(const std::string& name, std::string_view bytes) { folder_.write(name, bytes); }
 
-  // What opening says, less the folder's name; "" where it opens.
+  // The error of opening, without the folder's name; "" where it opens.
   std::string complaint() const {
     try {
       const Checkpoint checkpoint(folder_.path());
@@ -129,7 +129,7 @@ TEST_F(CheckpointTest, ShardsThatDoNotBelongToTheIndex) {
   write("1.safetensors", shard({"a"}));
   write("2.safetensors", shard({"b"}));
   write(kIndex, R"({"weight_map":{"a":"2.safetensors","b":"1.safetensors"}})");
-  EXPECT_NE(complaint().find("tensor 'a' is said to be in 2.safetensors but lies in 1.safetensors"),
+  EXPECT_NE(complaint().find("tensor 'a' should be in 2.safetensors but is in 1.safetensors"),
             std::string::npos);
   write("2.safetensors", shard({"b", "a"}));
   write(kIndex, R"({"weight_map":{"a":"1.safetensors","b":"2.safetensors"}})");

@@ -22,7 +22,7 @@ class KnownHeadersTest : public testing::Test {
     folder_.write("model.safetensors", weights("a"));
   }
 
-  // Another file of the same name and size, as who writes to a temporary one and renames it leaves.
+  // Replaces a file by another one of the same name and size, by renaming a temporary file.
   void replace(const std::string& name, const std::string& bytes) {
     folder_.write("other", bytes);
     std::filesystem::rename(folder_.path() / "other", folder_.path() / name);

@@ -14,7 +14,7 @@ std::string little_endian(T number) {
   return bytes;
 }
 
-// A zip archive byte by byte, so that any of them can be wrong.
+// A zip archive written byte by byte, so that any byte can be wrong.
 struct RawZip {
   struct Entry {
     std::string name;
@@ -22,11 +22,11 @@ struct RawZip {
     uint16_t method = 0;
     uint16_t flags = 0;
     std::string local_name = {};  // empty: the name
-    int64_t shift = 0;            // of where the list says the entry begins
+    int64_t shift = 0;            // distance from where the list says that the entry begins
   };
   std::vector<Entry> entries;
   bool wide = false;  // 64-bit sizes
-  int64_t more = 0;   // entries that the end claims beyond those there are
+  int64_t more = 0;   // entries that the end claims in addition to the existing ones
   std::string comment;
 
   std::string bytes() const {

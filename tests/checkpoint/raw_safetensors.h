@@ -9,8 +9,8 @@
 
 namespace ropewalk {
 
-// A safetensors file byte by byte, right or wrong: header padded to eight bytes, `length` as the
-// file claims it where that is not the truth.
+// A safetensors file, valid or not, written byte by byte: the header is padded to eight bytes, and
+// `length` is the claimed length where that is wrong.
 inline std::string raw_safetensors(std::string header, const std::string& data,
                                    std::optional<uint64_t> length = {}) {
   header.append((8 - header.size() % 8) % 8, ' ');

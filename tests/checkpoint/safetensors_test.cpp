@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-// What InputError says about a file of these bytes, less its name; "" where it opens.
+// The InputError about a file with these bytes, without its name; "" where it opens.
 std::string complaint(const std::string& bytes) {
   const TemporaryFolder folder;
   const auto path = folder.write("a.safetensors", bytes);
@@ -24,12 +24,12 @@ std::string complaint(const std::string& bytes) {
   return "";
 }
 
-// The same for a header with one tensor 'w', given its entry, before `data` bytes of data.
+// The error about a header with one tensor 'w', given its entry, before `data` bytes of data.
 std::string entry_complaint(const std::string& entry, size_t data = 24) {
   return complaint(raw_safetensors("{\"w\":" + entry + "}", std::string(data, '\0')));
 }
 
-// A line of this file for each check of safetensors.cpp.
+// One line for each check of safetensors.cpp.
 TEST(Safetensors, ReadsWhatIsThere) {
   const TemporaryFolder folder;
   const std::string header = R"({"b":{"dtype":"BF16","shape":[2,3],"data_offsets":[0,12]},)"

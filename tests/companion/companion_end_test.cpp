@@ -52,7 +52,7 @@ TEST(CompanionEnd, OfAForkedProcessIsAnother) {
   EXPECT_EQ(process_of(companion), mine);
 }
 
-// What becomes of it is printed, for the test to look at.
+// Prints what happens to it, for the test to read.
 [[noreturn]] void be_interrupted() {
   install_interrupt_handlers();
   Companion companion(play_settings());
@@ -75,7 +75,7 @@ TEST(CompanionEnd, EndsWhenItsOwnerIsInterrupted) {
   EXPECT_EXIT(be_interrupted(), testing::ExitedWithCode(10), "");
 }
 
-// Killed without a last word, with a fork that keeps everything open.
+// Is killed without cleaning up, while a fork keeps everything open.
 [[noreturn]] void be_killed() {
   Companion companion(play_settings());
   const pid_t process = process_of(companion);
@@ -99,7 +99,7 @@ TEST(CompanionEnd, LeavesNoOrphan) {
   EXPECT_TRUE(is_gone(process));
 }
 
-// The thread that starts it is not the one it ends with.
+// The thread that ends it is not the one that started it.
 TEST(CompanionEnd, OutlivesTheThreadThatStartedIt) {
   Companion companion(play_settings());
   pid_t process = 0;

@@ -12,7 +12,7 @@
 
 namespace ropewalk {
 
-// What a companion can be asked to do here, by the key `do`.
+// The requests to this test companion, by the key `do`.
 inline constexpr const char* kPlaySource = R"python(
 import ctypes, os, sys, time
 
@@ -61,7 +61,7 @@ inline Companion::Settings play_settings() {
 
 inline CompanionMessage play_message(Json words) { return {std::move(words), {}}; }
 
-// How a request fails, and what is said; one line.
+// How a request fails, and its message; one line.
 inline std::pair<CompanionFailure::FailureKind, std::string> play_failure(
     Companion& companion, Json words, Companion::Limit limit = {}) {
   try {

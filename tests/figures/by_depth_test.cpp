@@ -55,7 +55,7 @@ TEST(ByDepth, NegativeCellsAreNotTakenForZero) {
       small_run_of_layers({{0.9, 0.0}, {0.9, -0.02}, {0.9, -0.4}, {0.9, -0.004}});
   const Json spec = by_depth(run, {}, view_index("r_k"));
   const Json color = layer_of(spec, "cells")["encoding"]["color"];
-  // From the lowest cell, outwards to a quarter, through 0 to 1.
+  // From the lowest cell, rounded outwards to a quarter, through 0 to 1.
   EXPECT_EQ(color["scale"]["domain"].front(), -0.5);
   EXPECT_EQ(color["scale"]["domain"].back(), 1);
   EXPECT_EQ(color["scale"]["domain"].size(), color["scale"]["range"].size());

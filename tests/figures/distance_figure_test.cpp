@@ -8,7 +8,8 @@
 namespace ropewalk {
 namespace {
 
-// Two checkpoints of a RoPE and a NoPE head; the second has curves at the second checkpoint alone.
+// Two checkpoints with a RoPE head and a NoPE head; the second head only has curves at the second
+// checkpoint.
 RunTable made_table() {
   RunTable table = parse_qk_table(
       "checkpoint,layer,q_head,rope,pc,r_q,r_k\n"
@@ -35,7 +36,7 @@ TEST(HeadDistance, EachHeadIsAPanelWithItsCheckpoints) {
   EXPECT_NE(spec["concat"][1]["title"]["subtitle"].get<std::string>().find("no RoPE"),
             std::string::npos);
   const Json& rows = spec["datasets"]["curves 0"];
-  ASSERT_EQ(rows.size(), 4u);  // an undefined number is none
+  ASSERT_EQ(rows.size(), 4u);  // rows without a number are left out
   EXPECT_EQ(rows[0]["checkpoint"], "a");
   EXPECT_EQ(rows[0]["curve"], "predicted");
   EXPECT_EQ(rows[0]["logit"], 1);
@@ -44,15 +45,15 @@ TEST(HeadDistance, EachHeadIsAPanelWithItsCheckpoints) {
   EXPECT_TRUE(rows[1]["se"].is_null());
   EXPECT_EQ(rows[3]["checkpoint"], "b");
   EXPECT_EQ(rows[3]["curve"], "actual");
-  // The later checkpoint is darker, and the legend has the same colours.
+  // The later checkpoint is darker, and the legend shows the same colours.
   const Json& color = spec["concat"][0]["layer"][1]["encoding"]["color"];
   EXPECT_EQ(color["field"], "checkpoint");
   EXPECT_EQ(color["scale"]["domain"], Json({"a", "b"}));
   EXPECT_EQ(color["scale"]["range"][0], rows[0]["color"]);
   EXPECT_EQ(color["scale"]["range"][1], rows[3]["color"]);
   EXPECT_EQ(rows[3]["color"], theme::ramp_color(theme::kPurples, 1));
-  // Labels stand beside their ticks and none reaches beyond the frame: else titles of a row stand
-  // unevenly.
+  // Labels are next to their ticks, and none reaches beyond the frame: otherwise the titles of a
+  // row would be at different heights.
   for (const Json& panel : spec["concat"]) {
     const Json& y = panel["layer"][1]["encoding"]["y"];
     EXPECT_FALSE(y["axis"].contains("labelFlush"));
@@ -64,7 +65,7 @@ TEST(HeadDistance, EachHeadIsAPanelWithItsCheckpoints) {
       EXPECT_GE((high - tick.get<double>()) * pixels, 7) << tick;
     }
   }
-  // Each head has its own axis, which holds its errors.
+  // Each head has its own axis, which contains its errors.
   const auto domain = [&](size_t panel) {
     return spec["concat"][panel]["layer"][1]["encoding"]["y"]["scale"]["domain"];
   };

@@ -190,7 +190,7 @@ TEST(Figures, AMeanIsOverTheHeadsThatHaveTheNumber) {
   EXPECT_EQ(twice.find("Mean of the mean key"), 0u) << twice;
 }
 
-// Of heads in two groups: seven at 0.98 and one at 0.1.
+// Heads in two groups: seven at 0.98 and one at 0.1.
 RunNumbers two_groups() {
   std::string qk = "checkpoint,layer,q_head,pc,r_q,r_k\n";
   std::string heads = "checkpoint,layer,q_head,r2cv_k,dist_argmax,ap_overall\n";
@@ -219,12 +219,12 @@ TEST(Figures, NoBandPassesALimit) {
   EXPECT_DOUBLE_EQ(row["band_low"].get<double>(), 0.98) << "quartiles, as numpy.quantile has them";
   EXPECT_DOUBLE_EQ(row["band_high"].get<double>(), 0.98);
   EXPECT_NE(said(fit).find("the middle half of the heads"), std::string::npos) << said(fit);
-  EXPECT_NE(said(fit).find("A mean outside its band"), std::string::npos) << said(fit);
+  EXPECT_NE(said(fit).find("Where a mean is outside its band"), std::string::npos) << said(fit);
   EXPECT_EQ(layer_of(fit, "bands")["encoding"]["y"]["scale"]["domain"][1], 1);
   const Json far = over_training(run, {}, view_index("dist_argmax"));
   EXPECT_EQ(layer_of(far, "bands")["encoding"]["y"]["scale"]["domain"][0], 0);
   EXPECT_EQ(far["datasets"]["means"][0]["band_low"], 0);
-  // What was published keeps ±1 SD, and ends at the limit.
+  // Figures that reproduce published ones keep ±1 SD, cut at the limit.
   const Json published = over_training(run, {}, "position_signal");
   EXPECT_GT(published["datasets"]["means"][0]["sd"].get<double>(), 0.3);
   EXPECT_EQ(published["datasets"]["means"][0]["band_high"], 1);

@@ -23,7 +23,7 @@ TEST(Portraits, CutNoPoint) {
   const Json spec = portraits(small_run(1), {}, view_index("r_q"), view_index("r_k"));
   const Json& points = spec["concat"][0]["layer"].back();
   EXPECT_FALSE(points["mark"].value("clip", false));
-  // What does not belong on the axes is left out by a filter instead.
+  // Points outside the axes are removed by a filter.
   const Json outside = portraits(small_run_of_layers({{-0.4, 0.5}, {-0.04, 0.5}, {1.0, 1.0}}), {},
                                  view_index("r_q"), view_index("r_k"));
   EXPECT_EQ(outside["concat"][0]["title"]["subtitle"], "n = 3, 1 outside");
@@ -68,7 +68,8 @@ TEST(Portraits, SpreadOverTheRunOrAreChosen) {
     shown(small_run(2), {"c7"});
     FAIL();
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "portrait 'c7': qk.csv has no such checkpoint; it has c0, c1");
+    EXPECT_STREQ(error.what(),
+                 "portrait 'c7': qk.csv does not have this checkpoint; it has c0, c1");
   }
 }
 

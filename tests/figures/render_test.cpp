@@ -36,7 +36,7 @@ TEST(Render, SaysWhatToInstall) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / "one.vl.json"));
 }
 
-// Stands in for vl-convert: PYTHONPATH comes before the installed one.
+// Replaces vl-convert: PYTHONPATH comes before installed packages.
 class FakeRenderer {
  public:
   explicit FakeRenderer(const std::string& to_svg) {

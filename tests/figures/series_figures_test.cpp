@@ -13,7 +13,7 @@
 namespace ropewalk {
 namespace {
 
-// Checkpoints of one head, "a" and "b" of phase P at a context of 64, "c" of phase Q at 512.
+// Checkpoints with one head: "a" and "b" of phase P at a context of 64, "c" of phase Q at 512.
 RunTable three_checkpoints() {
   return parse_qk_table(
       "checkpoint,phase,layer,q_head,rope,pc,r_q,r_k\na,P,0,0,1,0,0.5,0.25\nb,P,0,0,1,0,0.5,0.25\n"
@@ -73,7 +73,7 @@ std::vector<double> loss_ticks(double first, double last) {
   return {};
 }
 
-// Half of the demo's axis, where nearly all of its checkpoints are, had no number.
+// A former version had no ticks on half of the demo's axis, where nearly all checkpoints are.
 TEST(Loss, HasTicksAllAlongItsAxis) {
   EXPECT_EQ(loss_ticks(3.37, 1.16), (std::vector<double>{1.2, 1.5, 2, 2.5, 3}));
   EXPECT_EQ(loss_ticks(10.8, 1.1), (std::vector<double>{2, 5, 10}));

@@ -23,7 +23,7 @@ inline RunNumbers small_run(int count, bool variance = true) {
   return run_numbers(parse_qk_table(text, "qk.csv"));
 }
 
-// One checkpoint: these numbers of PC0's r_q and r_k, one head per layer.
+// One checkpoint with these values of r_q and r_k on PC0, one head per layer.
 inline RunNumbers small_run_of_layers(const std::vector<std::pair<double, double>>& numbers) {
   std::string text = "checkpoint,layer,q_head,pc,r_q,r_k\n";
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -39,7 +39,7 @@ inline const Json& layer_of(const Json& spec, const std::string& name) {
   throw std::runtime_error("no layer " + name);
 }
 
-// All lines of the text below a figure's title, as one.
+// All lines of a figure's subtitle, as one text.
 inline std::string figure_subtitle(const Json& spec) {
   std::string text;
   for (const Json& line : spec["title"]["subtitle"]) {

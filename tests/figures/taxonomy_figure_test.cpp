@@ -22,7 +22,7 @@ TEST(Taxonomy, SaysWhyABarIsMissing) {
             std::string::npos);
   run.checkpoints[1].classes[0].se = std::nan("");
   const std::string text = figure_subtitle(taxonomy(run, {}));
-  EXPECT_NE(text.find("share; none where resampling the documents hardly moves it."),
+  EXPECT_NE(text.find("share; none where resampling the documents hardly changes it."),
             std::string::npos)
       << text;
 }

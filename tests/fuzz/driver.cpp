@@ -1,6 +1,7 @@
-// Runs a target without libFuzzer, as part of `make test`: every seed and every former finding as
-// it is, then changed in small ways, the same ones each time. What takes long, takes much memory or
-// ends the program is reported with the file and the change, so that it can be had again.
+// Runs a target without libFuzzer, as part of `make test`: every seed and every former finding,
+// first unchanged, then with small changes that are the same each time. An input that takes long,
+// needs much memory or ends the program is reported with the file and the change, so that it can be
+// reproduced.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -24,15 +25,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr unsigned kSeconds = 60;            // for one input; they take milliseconds
-constexpr rlim_t kMemory = rlim_t{3} << 30;  // beyond what the program and its libraries map
+constexpr unsigned kSeconds = 60;  // per input; normal ones take milliseconds
+// in addition to what the program and its libraries map
+constexpr rlim_t kMemory = rlim_t{3} << 30;
 
 struct Seed {
   std::string name;
   std::string bytes;
 };
 
-std::array<char, 512> running{};  // what the handler says
+std::array<char, 512> running{};  // the text that the signal handler prints
 
 void say_and_end(int signal) {
   const char* why = signal == SIGALRM ? "takes too long: " : "ended the program: ";
@@ -50,7 +52,7 @@ rlim_t mapped_bytes() {
   return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// A signal handler needs a stack of its own where the usual one has run out.
+// A signal handler needs its own stack where the usual one is exhausted.
 void watch() {
   static std::array<char, 1 << 16> stack;
   stack_t other{};
@@ -94,7 +96,7 @@ std::vector<Seed> read_seeds(const fs::path& folder) {
   return seeds;
 }
 
-// The numbers of std::mt19937 are the same everywhere; those of distributions are not.
+// std::mt19937 gives the same numbers everywhere; the standard distributions do not.
 class Changes {
  public:
   explicit Changes(uint32_t seed) : random_(seed) {}
@@ -123,13 +125,13 @@ class Changes {
       case 3:  // repeat
         bytes.insert(at, bytes.substr(at, length));
         break;
-      case 4:  // insert what readers stumble over
+      case 4:  // insert bytes that are hard for readers
         bytes.insert(at, kOdd[below(kOdd.size())]);
         break;
-      case 5:  // overwrite with it
+      case 5:  // overwrite with such bytes
         bytes.replace(at, length, kOdd[below(kOdd.size())]);
         break;
-      default:  // go on with another file
+      default:  // continue with another file
         bytes = bytes.substr(0, at) + other.substr(below(other.size()));
     }
   }

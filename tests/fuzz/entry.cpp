@@ -1,4 +1,5 @@
-// What libFuzzer and the replaying driver call: hands the bytes to the target as a file in memory.
+// Called by libFuzzer and by the replaying driver: passes the bytes to the target as a file in
+// memory.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -22,14 +23,14 @@ void require(bool promise, const char* what) {
 namespace {
 
 int memory_file() {
-  // Arrow's own allocator would hide from the sanitizer what is read beyond a buffer.
+  // Arrow's own allocator would hide reads beyond a buffer from the sanitizer.
   ::setenv("ARROW_DEFAULT_MEMORY_POOL", "system", 1);
   const int file = ::memfd_create("input", MFD_CLOEXEC);
   require(file >= 0, "a file in memory can be made");
   return file;
 }
 
-// With FUZZ_SAY set, to see what becomes of an input.
+// With FUZZ_SAY set, prints the error that an input causes.
 void say(const std::exception& error) {
   static const bool wanted = std::getenv("FUZZ_SAY") != nullptr;
   if (wanted) std::fprintf(stderr, "%s\n", printable(error.what()).c_str());

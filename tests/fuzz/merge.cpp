@@ -30,7 +30,7 @@ class Part {
 
 }  // namespace
 
-// Two moments files, behind four bytes that say how long the first is.
+// Two moments files after four bytes that state the length of the first.
 void read(const Input& input) {
   static Part first("first"), second("second");
   uint32_t length = 0;

@@ -18,7 +18,7 @@ int64_t least_bytes(StoredType type) {
   }
 }
 
-// Bytes from the first number to the end of the last, as whoever reads the tensor takes them.
+// The bytes from the first number to the end of the last, as a reader of the tensor uses them.
 int64_t reach(const StoredTensor& tensor) {
   int64_t numbers = 1;
   int64_t last = 0;
@@ -32,7 +32,8 @@ int64_t reach(const StoredTensor& tensor) {
 
 }  // namespace
 
-// An archive, or the pickle of one by itself: most changes to an archive end before its pickle.
+// An archive, or a pickle without an archive: most changes to an archive make its reading end
+// before the pickle.
 void read(const Input& input) {
   if (!input.bytes.starts_with("PK")) read_tensor_pickle(input.bytes, "pickle");
   const PytorchFile file(input.path);

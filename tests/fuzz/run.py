@@ -1,9 +1,9 @@
 """Fuzzes every target for FUZZ_SECONDS (600), one after another, and writes benchmarks/results/fuzz.json.
 
-    .venv/bin/python tests/fuzz/run.py BUILD_FOLDER [TARGET...]
+.venv/bin/python tests/fuzz/run.py BUILD_FOLDER [TARGET...]
 
-What is found is kept as tests/fuzz/regressions/TARGET/NAME, for `make test` to replay; the exit code is then 1. What was
-learnt stays in BUILD_FOLDER/corpus, so that the next run goes on from there.
+Findings are stored as tests/fuzz/regressions/TARGET/NAME, for `make test` to replay; the exit code is then 1. Interesting inputs stay in
+BUILD_FOLDER/corpus, so that the next run continues from there.
 """
 import datetime
 import json
@@ -59,7 +59,7 @@ def report(log):
 
 
 def describe(build):
-    """Where it runs, and what is instrumented (by the compiler) or linked as it is."""
+    """The machine, and which code is instrumented (by the compiler) or linked without instrumentation."""
     cache = (build / "CMakeCache.txt").read_text()
     compiler = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", cache, re.M).group(1)
     clang = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]

@@ -6,8 +6,7 @@
 #include "ropewalk/analysis/table/series_reader.h"
 #include "tests/fuzz/target.h"
 
-// qk.csv, heads.csv, bands.csv, curves.csv and loss.csv of one study, with a form feed between
-// them.
+// qk.csv, heads.csv, bands.csv, curves.csv and loss.csv of one study, separated by form feeds.
 void ropewalk::fuzz::read(const Input& input) {
   std::array<std::string_view, 5> texts;
   std::string_view rest = input.bytes;
@@ -26,7 +25,7 @@ void ropewalk::fuzz::read(const Input& input) {
     require(checkpoint.layer.size() == checkpoint.q_head.size(), "columns have one length");
     for (const HeadSeries& one : checkpoint.series) {
       for (const size_t grid : one.grid) {
-        require(grid == HeadSeries::kNoGrid || grid < checkpoint.grids.size(), "grids are there");
+        require(grid == HeadSeries::kNoGrid || grid < checkpoint.grids.size(), "grids exist");
       }
       require(one.value.size() == one.se.size(), "every point has an error");
     }

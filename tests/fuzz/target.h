@@ -5,17 +5,17 @@
 
 namespace ropewalk::fuzz {
 
-// What a target reads: bytes from elsewhere, also there as a file in memory.
+// The input of a target: bytes from elsewhere, also available as a file in memory.
 struct Input {
   std::string_view bytes;
   std::filesystem::path path;
 };
 
-// The one function of a target: reads the input as the program would and uses what came of it.
-// Errors of base/error.h are the answer to bad input; anything else that leaves here is a finding.
+// The one function of a target: reads the input like the program would, and uses the result. Errors
+// of base/error.h are correct answers to bad input; any other exception is a finding.
 void read(const Input& input);
 
-// Ends the program where something read breaks what its reader promises.
+// Ends the program where a result breaks the promises of its reader.
 void require(bool promise, const char* what);
 
 }  // namespace ropewalk::fuzz

@@ -1,4 +1,4 @@
-"""Ablations of a tiny model, enough of whose heads may be control sets."""
+"""Ablations of a tiny model that has enough heads for control sets."""
 
 import dataclasses
 import json
@@ -14,7 +14,7 @@ from tiny_models import MODELS
 CONTEXT = 64
 SETS = ["0.1,2.3", "top:dist_range:10%", "layer:2"]
 TABLES = ("ablate.csv", "ablate_positions.csv", "ablate_documents.csv", "ablate_controls.csv")
-# Five layers, of which 1 and 3 do not turn, of eight query heads: enough for twenty different control sets.
+# Five layers, of which 1 and 3 have no RoPE, with eight query heads: enough for twenty different control sets.
 WIDE = dataclasses.replace(
     MODELS["smollm3_interval"], dtype="float32", config={**MODELS["smollm3_interval"].config, "hidden_size": 64, "num_attention_heads": 8, "num_key_value_heads": 4}
 )
@@ -68,7 +68,7 @@ def bench(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(bench):
-    """Two sets, one of which has all its controls, and several edits."""
+    """Two sets, of which one has all its controls, and several edits."""
     return bench.run(SETS, "distance,window:6,head:zero")
 
 

@@ -1,4 +1,4 @@
-"""The analysis of docs/method.md, written out once more with scikit-learn and numpy in float64."""
+"""The analysis of docs/method.md, implemented a second time with scikit-learn and numpy in float64."""
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -49,7 +49,7 @@ def classify(r_q, r_k):
 
 
 def near_decision(r_q, r_k, tolerance=1e-4):
-    """Whether rounding may flip this head's class or sign."""
+    """Whether rounding may change this head's class or sign."""
     thresholds = [abs(r_q - HIGH), abs(r_q - LOW), abs(abs(r_k) - HIGH), abs(abs(r_k) - LOW), abs(abs(r_q) - SIGN_SWITCH)]
     return min(thresholds) <= tolerance
 

@@ -31,12 +31,12 @@ def analyze(capture, out, *options):
 
 
 def without(capture, target, prefixes):
-    """The moments of a capture without some tensors, or without the lengths of documents; without its capture.json, which has their hash."""
+    """The moments of a capture without some tensors, or without the lengths of documents; and without its capture.json, which has the file's hash."""
     target.mkdir()
     with safe_open(capture / "moments.safetensors", "np") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys() if name == "document.tokens" or not name.startswith(prefixes)}
     if "document.tokens" in prefixes:
-        tensors["document.tokens"][:] = 0  # not known
+        tensors["document.tokens"][:] = 0  # unknown
     save_file(tensors, target / "moments.safetensors", metadata)
     return target

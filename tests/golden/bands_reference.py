@@ -1,4 +1,4 @@
-"""bands.csv, curves.csv and their columns of heads.csv, written out once more with numpy in float64 from the vectors that attention sees."""
+"""bands.csv, curves.csv and their columns of heads.csv, computed a second time with numpy in float64 from the vectors that attention sees."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ import transformers
 
 import reference
 
-FIRST = 4  # tokens whose means and logits are left out
+FIRST = 4  # tokens that means and logits leave out
 NEAR = 16
 BANDS = [f"{name}_{kind}" for name in ("energy", "rope_var", "mrl") for kind in "qk"]
 BOTH = [f"{name}_{kind}" for name in ("band_centroid", "low_share", "rope_var_share", "mrl", "drift_rope_cos", "drift_rope_share") for kind in "qk"]
@@ -27,7 +27,7 @@ def distance_windows(context, sliding=None):
 
 @dataclasses.dataclass
 class Layer:
-    """How a layer turns vectors of d dimensions, as transformers has it."""
+    """How a layer rotates vectors of d dimensions, as in transformers."""
 
     theta: np.ndarray  # float32; zeros on NoPE layers
     factor: float
@@ -42,7 +42,7 @@ class Layer:
         return 1 + self.beta * np.log(1 + np.floor(t / self.original))
 
     def unturned(self, x, queries):
-        """Vectors [T, d] before RoPE. Angles are float32, as the model's."""
+        """Vectors [T, d] before RoPE. Angles are float32, as in the model."""
         t = np.arange(len(x))
         x = x.astype(np.float64) / (self.scale(t)[:, None] if queries else 1.0)
         angle = (t.astype(np.float32)[:, None] * self.theta[None]).astype(np.float64)
@@ -53,12 +53,12 @@ class Layer:
 
 
 def layers_of(folder, d, tokens):
-    """One Layer for each of the model's, for documents of so many tokens at most."""
+    """One Layer for each layer of the model, for documents with at most this many tokens."""
     network = reference.load(folder)
     config = network.config.get_text_config()
     rotary = next((m for m in network.modules() if type(m).__name__.endswith("RotaryEmbedding")), None)
     parameters = getattr(config, "rope_parameters", None) or {}
-    if rotary is not None and hasattr(rotary, "inv_freq"):  # some kinds have other angles once they see so many tokens
+    if rotary is not None and hasattr(rotary, "inv_freq"):  # some kinds of RoPE have other angles beyond a number of tokens
         rotary(torch.zeros(1), torch.arange(tokens)[None])
     interleaved = config.model_type.startswith("glm")
     found = []
@@ -93,7 +93,7 @@ def alibi_slopes(folder):
 
 
 def stream(layer, documents, befores, context, queries):
-    """Numbers of bands and of the head, of queries or of keys: documents as attention sees them, and before RoPE."""
+    """Numbers of bands and of the head, for queries or for keys: from documents as attention sees them, and before RoPE."""
     x, t = np.concatenate(documents).astype(np.float64), np.concatenate([np.arange(len(one)) for one in documents])
     before, late = np.concatenate(befores), np.concatenate([one[FIRST:] for one in befores])
     theta = layer.theta.astype(np.float64)
@@ -119,13 +119,13 @@ def stream(layer, documents, befores, context, queries):
 
 
 def mean_scale(layer, lengths, lag):
-    """Of queries, over pairs of tokens that stand a lag apart."""
+    """The mean logit over pairs of tokens at each lag."""
     t = np.concatenate([np.arange(FIRST + lag, length) for length in lengths])
     return layer.scale(t).mean() if layer.beta and len(t) else 1.0
 
 
 def predicted_logits(layer, q, k, lags, lengths):
-    """The mean query and key before RoPE, turned apart by each lag; without the softmax scale."""
+    """The logit of the mean query and key before RoPE, rotated apart by each lag; without the softmax scale."""
     zq, zk = (layer.factor * (x[layer.first] + 1j * x[layer.second]) for x in (q, k))
     rest = np.setdiff1d(np.arange(len(q)), [*layer.first, *layer.second])
     turned = (zq * zk.conj() * np.exp(1j * layer.theta.astype(np.float64) * lags[:, None])).sum(1).real
@@ -174,7 +174,7 @@ def head(layer, q, k, q_before, k_before, scale, context, lengths, slope=0.0):
 
 
 def jackknife(full, replicates, sizes):
-    """Of a number or a list of them."""
+    """Works for a number or a list of numbers."""
     values, h = np.array(replicates, dtype=float), sizes.sum() / sizes
     h = h.reshape(-1, *[1] * (values.ndim - 1))
     pseudo = h * full - (h - 1) * values

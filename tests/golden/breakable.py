@@ -1,7 +1,7 @@
-"""A small checkpoint and corpus that work, to break one thing at a time.
+"""A small checkpoint and corpus that work, so that a test can break one thing at a time.
 
-Bad input must give one clear line that names the thing, a non-zero exit, nothing left behind, never a
-crash. `fails` checks all of that.
+Bad input must cause one clear line that names the problem, and a non-zero exit code; it must leave no files behind and never cause a crash.
+`fails` checks all of this.
 """
 
 import json
@@ -58,7 +58,7 @@ def layout(tensors):
 
 
 def file_bytes(header, data: bytes, length=None) -> bytes:
-    """`header` as an object, or as the bytes to write in its place; `length` as the file claims it."""
+    """`header` is an object, or the bytes to write instead; `length` is the length that the file claims."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text) if length is None else length) + text + data
@@ -69,7 +69,7 @@ def write_file(path: Path, header, data: bytes, length=None):
 
 
 class Setup:
-    """A model, a corpus and an output folder, with everything around it under watch."""
+    """A model, a corpus and an output folder; checks everything around them for changes."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -137,12 +137,12 @@ def assert_one_line(result, codes, pattern, root):
     assert result.stdout == ""
     lines = result.stderr.splitlines()
     assert len(lines) == 1 and lines[0].startswith("error: "), result.stderr
-    message = lines[0].replace(f"{root}/", "")  # the folder's name repeats the case's, which must not count
+    message = lines[0].replace(f"{root}/", "")  # the folder's name contains the test's, which must not count
     assert re.search(pattern, message), f"{message!r} lacks {pattern!r}"
 
 
 def fails(setup, code, pattern, **options):
-    """The run stops as it should and leaves everything as it was."""
+    """The run stops correctly, and changes no file."""
     parent, model = snapshot(setup.parent), snapshot(setup.model)
     codes = code if isinstance(code, tuple) else (code,)
     assert_one_line(setup.run(**options), codes, pattern, setup.root)
@@ -158,13 +158,13 @@ def snapshot(folder):
 
 
 def leftovers(out):
-    """Names that only a program at work may have in a folder."""
+    """Names that only a running program may have in a folder."""
     return [path.name for path in out.rglob("*") if ".tmp-" in path.name or path.name.startswith(".scratch")]
 
 
 def results(out):
-    """Every file's bytes, less what names the place or the time of its making."""
+    """Every file's bytes, without what depends on the place or the time."""
     skipped = ("manifest.json", "report.html", ".lock")
     files = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file() and path.name not in skipped}
-    # How long it took differs from run to run.
+    # The duration differs from run to run.
     return {name: re.sub(rb'"seconds": [^,]*,', b"", data) if name.endswith("capture.json") else data for name, data in files.items()}

@@ -1,8 +1,8 @@
-"""Where every test of a file was skipped, pytest ends with a code of its own, and CTest reports the file as skipped."""
+"""Where every test of a file was skipped, pytest ends with a special exit code, and CTest reports the file as skipped."""
 
 import gc
 
-# A tenth of the time of a test was the search for cycles among the objects of torch and transformers.
+# Searching for cycles among the objects of torch and transformers took a tenth of each test's time.
 gc.disable()
 
 
@@ -16,6 +16,6 @@ SKIPPED = 77
 
 def pytest_sessionfinish(session, exitstatus):
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    outcomes = reporter.stats if reporter else {}  # one of several processes reports nothing
+    outcomes = reporter.stats if reporter else {}  # a worker process reports nothing
     if exitstatus == 0 and outcomes.get("skipped") and not outcomes.get("passed"):
         session.exitstatus = SKIPPED

@@ -1,4 +1,4 @@
-"""What the program reads out of a file of documents."""
+"""What the program reads from a file of documents."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def write(path: pathlib.Path, columns: dict, **options) -> None:
 
 
 def peak_memory(path: pathlib.Path) -> int:
-    """Bytes the tool takes at most, reading all of a corpus."""
+    """The most bytes of memory that the tool needs to read a whole corpus."""
     code = "import resource,subprocess,sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=True);"
     code += "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)"
     done = subprocess.run([sys.executable, "-c", code, TOOL, path], capture_output=True, text=True, check=True)

@@ -1,5 +1,6 @@
-// Test-only: prints each entry of a corpus as a JSON line, or the error it ends with.
-//   corpus_tool PATH [FIELD [ID]]
+// Only for tests: prints each entry of a corpus as a JSON line, or the error with which reading
+// ends.
+// corpus_tool PATH [FIELD [ID]]
 #include <iostream>
 
 #include "ropewalk/base/error.h"

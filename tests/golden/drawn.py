@@ -1,4 +1,4 @@
-"""Reads what a rendered figure shows: marks by the name of their layer, texts by their role, and where they are."""
+"""Reads what a rendered figure shows: marks by the name of their layer, texts by their role, and their positions."""
 
 import re
 import xml.etree.ElementTree as xml
@@ -25,7 +25,7 @@ class Drawing:
         return [text for text in elements(self.root, "text") if shown(text)]
 
     def position(self, element) -> tuple[float, float]:
-        """Where an element's origin lies in the picture."""
+        """The position of an element's origin in the picture."""
         x = y = 0.0
         while element is not None:
             dx, dy = translation(element)
@@ -35,7 +35,7 @@ class Drawing:
 
 
 def elements(root, tag: str) -> list:
-    """All of a kind below an element, whatever their namespace."""
+    """All elements of a kind below an element, in any namespace."""
     return [element for element in root.iter() if element.tag.rpartition("}")[2] == tag]
 
 
@@ -49,7 +49,7 @@ def translation(element) -> tuple[float, float]:
 
 
 def colors(marks, attribute="fill") -> list[str]:
-    """Of each mark, as #rrggbb."""
+    """The colour of each mark, as #rrggbb."""
     return [hex_color(mark.get(attribute)) for mark in marks]
 
 

@@ -1,7 +1,7 @@
-"""Edits of attention heads in transformers, through an attention function of our own, number by number in float64.
+"""Edits of attention heads in transformers, through our own attention function, number by number in float64.
 
-An edit is a dictionary as `edit_tool` reads it. Whatever the model's attention does otherwise (masks, scales, caps, sinks) is
-done here by hand, for edited heads and for the others.
+An edit is a dictionary in the format of `edit_tool`. Everything else in the model's attention (masks, scales, caps, sinks) is computed here too,
+for edited heads and for the others.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ import reference
 
 _NAME = "ropewalk_edited"
 FIRST = 4  # tokens before this one are not edited
-_now = {}  # the edit, what heads give, the rotation that transformers uses
+_now = {}  # the edit, outputs of heads, the rotation that transformers uses
 
 
 def _key(layer, head):
@@ -24,14 +24,14 @@ def _key(layer, head):
 
 
 def _slow_dimensions(cut, interleaved, width):
-    """Dimensions of the two numbers of every pair that takes more than `cut` tokens for a turn."""
+    """The dimensions of every pair that needs more than `cut` tokens for one turn."""
     angles = _now["angles"]
     slow = [f for f in range(len(angles)) if 2 * math.pi / angles[f] > cut]
     return [(2 * f, 2 * f + 1) if interleaved else (f, f + len(angles)) for f in slow]
 
 
 def _unturn(x, before, pairs):
-    """Pairs as they were before RoPE, as long as they are after it."""
+    """Pairs with the direction that they had before RoPE and the length that they have after it."""
     for i, j in pairs:
         after_length = np.hypot(x[FIRST:, i], x[FIRST:, j])
         scale = after_length / np.hypot(before[FIRST:, i], before[FIRST:, j])
@@ -144,12 +144,12 @@ class Edited:
         return torch.log_softmax(logits.double(), 1), _now["outputs"]
 
     def _means(self, document):
-        """Of what each head gives at late tokens of the other documents."""
+        """The mean output of each head at late tokens of the other documents."""
         others = [outputs for i, outputs in enumerate(self.outputs) if i != document]
         return {key: np.concatenate([other[key][FIRST:] for other in others]).mean(0) for key in others[0]}
 
     def measure(self, edit):
-        """Of each document: nats, and KL from the unedited pass, of every token that predicts another."""
+        """Per document: the loss in nats, and the KL divergence from the unedited pass, for every token that predicts another."""
         losses, divergences = [], []
         for i, tokens in enumerate(self.texts):
             edited = self.plain[i] if edit is None else self._run(tokens, edit, self._means(i))[0]

@@ -18,7 +18,7 @@ at::Tensor vector_of(const Json& numbers) {
   return at::tensor(numbers.get<std::vector<double>>(), at::kDouble);
 }
 
-// {"3.1": …}: of head 1 of layer 3.
+// Reads {"3.1": …}, where 3.1 is head 1 of layer 3.
 template <typename Read>
 auto by_head(const Json& settings, const Read& read) {
   std::map<LayerHead, decltype(read(settings))> found;

@@ -25,7 +25,7 @@ def git_hash(data: bytes) -> str:
 
 @dataclasses.dataclass
 class Fault:
-    """What a request meets instead of its answer, or on top of it."""
+    """A fault that a request meets instead of its answer, or in addition to it."""
 
     status: int = 0  # answer with this
     headers: dict = dataclasses.field(default_factory=dict)  # added to the answer
@@ -33,7 +33,7 @@ class Fault:
     stall_after: int = -1  # bytes of the body, then nothing more
     rate: int = 0  # bytes per second
     ignore_range: bool = False
-    body: bytes | None = None  # in place of the file's
+    body: bytes | None = None  # instead of the file's
 
 
 @dataclasses.dataclass
@@ -51,7 +51,7 @@ class Repository:
         self.tags = {}
         self.commits = {}  # commit: {path: bytes}
         self.gated = False
-        self.hidden = False  # lists no files
+        self.hidden = False  # has an empty list of files
 
     def commit(self, branch: str, files: dict[str, bytes]) -> str:
         digest = hashlib.sha1(branch.encode())
@@ -74,7 +74,7 @@ class FakeHub:
         self.faults = {"api": [], "resolve": [], "bytes": []}
         self.always = {}  # where: fault of every request
         self.token = None  # required where set
-        self.gated_only = False  # and only of repositories that are gated
+        self.gated_only = False  # and only for gated repositories
         self.page = 1000  # entries of a tree's page
         self.sending, self.most_sent_at_once = 0, 0  # bodies
         self.lock = threading.Lock()
@@ -93,7 +93,7 @@ class FakeHub:
             server.server_close()
 
     def encrypt(self, folder) -> Path:
-        """Takes https alone from now on, as localhost. Returns the certificate, which nobody trusts yet."""
+        """From now on accepts only https, as localhost. Returns the certificate, which nobody trusts yet."""
         key, certificate = folder / "key.pem", folder / "certificate.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout",
                         key, "-out", certificate, "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
@@ -128,7 +128,7 @@ class FakeHub:
         return None
 
     def location(self, sha256: str) -> str:
-        """Another host than the Hub's, by name and by port, and signed."""
+        """Another host than the Hub's (in name and port), with a signed address."""
         return f"http://localhost:{self.bytes.server_port}/{sha256}?Signature=signed-secret"
 
 
@@ -194,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def serve(self, data, fault, headers):
-        """A file's bytes, from where they were asked for."""
+        """A file's bytes, from the requested offset."""
         if fault.body is not None:
             data = fault.body
         wanted = self.headers.get("Range")

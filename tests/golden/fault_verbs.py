@@ -1,4 +1,4 @@
-"""Every verb with inputs that it takes long for, and limits to run it under."""
+"""Every verb with inputs that keep it busy for a while, and limits under which it runs."""
 
 import json
 import os
@@ -24,13 +24,13 @@ def document(key, length=CONTEXT):
 def limited(kind, size):
     def apply():
         resource.setrlimit(kind, (size, size))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a dump takes longer than the test
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # writing a core dump takes longer than the test
 
     return apply
 
 
 class Verbs:
-    """Inputs that keep every verb busy for a moment, and what each is called with."""
+    """Inputs that keep every verb busy for a moment, and the arguments for each."""
 
     def __init__(self, root):
         self.root = root

@@ -1,4 +1,4 @@
-"""A table, the figures that were drawn of it, and what every drawing is held against."""
+"""A table, the figures drawn from it, and what every drawing is compared with."""
 
 import json
 
@@ -13,7 +13,7 @@ FIGURES = ["position_signal", "phase_portraits", "taxonomy", "depth_r_q", "depth
 
 
 class Run:
-    """A table, what summary.json says of it, and the figures drawn."""
+    """A table, its entries in summary.json, and the figures."""
 
     def __init__(self, table_path, out):
         self.path, self.out = table_path, out
@@ -54,14 +54,14 @@ def near(value):
 
 
 def linear(positions, values):
-    """Places of marks lie on a straight line over their values: what is drawn is what the data say."""
+    """Positions of marks are a linear function of their values, so that the drawing shows the data."""
     slope, start = np.polyfit(values, positions, 1)
     assert np.abs(np.array(positions) - (slope * np.array(values) + start)).max() < 0.01
     return slope
 
 
 def check_texts(svg):
-    """Nothing undefined is written, and every text starts within the picture."""
+    """No text is "undefined", and every text starts inside the picture."""
     for text in svg.all_texts():
         assert not set(drawn.shown(text).split()) & {"NaN", "null", "undefined", "Infinity"}
         x, y = svg.position(text)

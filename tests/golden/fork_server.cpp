@@ -34,7 +34,7 @@ Main program = nullptr;
 void read_all(int socket, void* to, size_t size) {
   for (auto* next = static_cast<char*>(to); size > 0;) {
     const ssize_t got = ::read(socket, next, size);
-    if (got <= 0) ::_exit(1);  // the test has gone
+    if (got <= 0) ::_exit(1);  // the test has ended
     next += got;
     size -= static_cast<size_t>(got);
   }
@@ -73,13 +73,13 @@ Request receive(int socket) {
   return request;
 }
 
-// In the process that is to be the program.
+// In the forked process that becomes the program.
 int become(const Request& request) {
   ::dup2(request.out, STDOUT_FILENO);
   ::dup2(request.error, STDERR_FILENO);
   ::dup2(::open("/dev/null", O_RDONLY), STDIN_FILENO);
   for (int file = STDERR_FILENO + 1; file < 64; ++file) ::close(file);
-  static std::vector<std::string> texts;  // main and the environment keep pointers
+  static std::vector<std::string> texts;  // main and the environment keep pointers to these
   texts = request.texts;
   if (::chdir(texts[0].c_str()) != 0) give_up("chdir");
   const size_t count = std::strtoul(texts[1].c_str(), nullptr, 10);
@@ -100,11 +100,11 @@ int serve(int, char**, char**) {
   std::strncpy(address.sun_path, path, sizeof address.sun_path - 1);
   if (::bind(listener, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) give_up(path);
   if (::listen(listener, 16) != 0) give_up("listen");
-  ::signal(SIGCHLD, SIG_IGN);  // nobody waits for those that answer
+  ::signal(SIGCHLD, SIG_IGN);  // nobody waits for the processes that answer
   for (;;) {
     std::array<pollfd, 2> events{{{listener, POLLIN, 0}, {STDIN_FILENO, 0, 0}}};
     if (::poll(events.data(), events.size(), -1) < 0) give_up("poll");
-    if (events[1].revents != 0) ::_exit(0);  // the tests are over
+    if (events[1].revents != 0) ::_exit(0);  // the tests have ended
     const int socket = ::accept(listener, nullptr, nullptr);
     if (socket < 0) give_up("accept");
     if (::fork() == 0) {
@@ -124,7 +124,7 @@ int serve(int, char**, char**) {
 
 }  // namespace
 
-// The C library calls main by way of this.
+// The C library calls main through this function.
 extern "C" __attribute__((visibility("default"))) int __libc_start_main(Main main, int argc,
                                                                         char** argv, void (*init)(),
                                                                         void (*fini)(),

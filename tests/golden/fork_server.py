@@ -10,9 +10,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-# Libraries read these while they are loaded: a command with others of them needs a process of its own.
+# Libraries read these while they are loaded: a command that needs other values needs a process of its own.
 _AT_LOAD = ("OMP_", "GOMP_", "KMP_", "MKL_", "LD_", "MALLOC_", "GLIBC_", "TORCH_", "ATEN_", "DNNL_", "ONEDNN_", "CUDA_", "NVIDIA_", "GCOV_", "LLVM_", "ASAN_", "UBSAN_")
-_SECONDS = 60  # to start in
+_SECONDS = 60  # for the start
 
 _server = None
 
@@ -27,7 +27,7 @@ class _Server:
         self._address = f"{self._folder}/socket"
         self.environment = _at_load(os.environ)
         environment = {**os.environ, "LD_PRELOAD": library, "ROPEWALK_FORK_SOCKET": self._address}
-        if "OMP_WAIT_POLICY" not in environment:  # as the launcher has it
+        if "OMP_WAIT_POLICY" not in environment:  # as set by the launcher
             environment.setdefault("GOMP_SPINCOUNT", "1000")
         self._process = subprocess.Popen([program], env=environment, stdin=subprocess.PIPE)
         atexit.register(self.close)
@@ -74,12 +74,12 @@ def _read(connection: socket.socket) -> bytes:
 
 
 def run(command: list[str], environment: dict, timeout: float) -> tuple[int, bytes, bytes] | None:
-    """How the command ended, and what it said; None where it needs a process of its own."""
+    """The exit code and the output of the command; None where it needs a process of its own."""
     global _server
     library = os.environ.get("ROPEWALK_FORK_SERVER")
     program = Path(command[0]).parent / "libexec" / "ropewalk" / "ropewalk"
     if not library or not Path(library).exists() or not program.exists():
-        return None  # a process per command, which is slower and tests the same
+        return None  # one process per command is slower but tests the same
     if _server is None:
         _server = _Server(library, program)
     if _at_load(environment) != _server.environment:

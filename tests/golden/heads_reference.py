@@ -1,4 +1,4 @@
-"""Every column of heads.csv, written out once more with numpy and scikit-learn in float64 from the vectors themselves."""
+"""Every column of heads.csv, computed a second time with numpy and scikit-learn in float64 from the vectors."""
 
 import numpy as np
 from sklearn.linear_model import LinearRegression
@@ -35,7 +35,7 @@ def rank90(values):
 
 
 def head(q, q_t, q_group, k, k_t, k_group, scale, context, like=None):
-    """All numbers of a head; `like` gives the axes whose sign replicates follow. Returns numbers and axes."""
+    """All numbers of a head, and its axes; `like` gives axes whose signs replicates follow."""
     (mq, sq, cq, vq), (mk, sk, ck, vk) = moments(q, q_t), moments(k, k_t)
     wq = len(q) / (len(q) + len(k))
     wk = 1 - wq
@@ -87,7 +87,7 @@ def head(q, q_t, q_group, k, k_t, k_group, scale, context, like=None):
         spectrum = np.linalg.eigvalsh(cov)
         bases[kind] = np.linalg.eigh(cov)[1][:, ::-1] if like is None else like[kind]  # replicates keep the components
         n |= {f"rank90_{kind}": rank90(np.diag(bases[kind].T @ cov @ bases[kind])), f"pr_{kind}": spectrum.sum() ** 2 / (spectrum**2).sum(), f"massive_{kind}": size.max() / size.mean()}
-    axis = top(second)[1] if like is None else like["filter"]  # replicates keep it
+    axis = top(second)[1] if like is None else like["filter"]  # replicates keep the direction
     n["qfilter_ev"] = axis @ second @ axis / np.trace(second)
     n["gap01"] = values[1] / values[0]
     for m in (2, 10):
@@ -116,7 +116,7 @@ def small_documents(kind):
 
 
 def print_columns():
-    """What that test expects: each number of heads.csv and its standard error."""
+    """The expected values of that test: each number of heads.csv and its standard error."""
     q, k = small_documents(0), small_documents(1)
     documents, tokens, d = q.shape
 

@@ -1,4 +1,4 @@
-"""Downloads of a model from the fake Hub, that end well or in one line."""
+"""Downloads of a model from the fake Hub, which succeed or end with one line."""
 
 import hashlib
 import random
@@ -7,14 +7,14 @@ import re
 from hub_setup import MODEL, client, hub, model_files, needed  # noqa: F401 (fixtures)
 
 WEIGHTS = "model.safetensors"
-# Requests before the weights: commit; config (HEAD, GET); tokenizer (the same, redirected); an index that is not there
+# Requests before the weights: commit; config (HEAD, GET); tokenizer (the same, redirected); an index that does not exist
 BEFORE_WEIGHTS = 8
 
 DOWNLOADING = ("capture", MODEL, "--corpus", "never-reached.jsonl", "--out", "never-reached")
 
 
 def publish(hub, size=0):
-    """A model of one file, padded to about `size` bytes."""
+    """A model with one file of about `size` bytes."""
     files = {**model_files(shards=1), "tokenizer.json": b'{"version": "1.0"}'}
     if size:
         files[WEIGHTS] = random.Random(size).randbytes(size)

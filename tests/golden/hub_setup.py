@@ -1,4 +1,4 @@
-"""Models on a fake Hub, and the program and Python's client as their users."""
+"""Models on a fake Hub, used by the program and by Python's client."""
 
 import io
 import json
@@ -22,7 +22,7 @@ TOOL = Path(os.environ.get("ROPEWALK_BUILD", "")) / "tests" / "golden" / "hub_to
 
 
 def model_files(seed=0, shards=2, **config) -> dict[str, bytes]:
-    """A tiny Llama as a repository holds it."""
+    """A tiny Llama in the form of a repository."""
     tensors = {name: values + seed for name, values in breakable.make_tensors().items()}
     files = {"config.json": json.dumps({**breakable.CONFIG, **config}).encode(), "README.md": b"a model\n"}
     names = sorted(tensors)
@@ -37,7 +37,7 @@ def model_files(seed=0, shards=2, **config) -> dict[str, bytes]:
 
 
 def pickled_files(seed=0, shards=2, **config) -> dict[str, bytes]:
-    """The same as `pytorch_model.bin`, in shards."""
+    """The same model as `pytorch_model.bin`, in shards."""
     files = {}
     for name, data in model_files(seed, shards, **config).items():
         if name.endswith(".safetensors"):
@@ -52,7 +52,7 @@ def pickled_files(seed=0, shards=2, **config) -> dict[str, bytes]:
 
 
 class Client:
-    """The program with a cache of its own."""
+    """The program, with its own cache."""
 
     def __init__(self, hub: FakeHub, root: Path):
         self.hub, self.root, self.cache = hub, root, root / "cache"

@@ -16,7 +16,7 @@ from kvpress.presses.qfilter_press import QFilters
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, DynamicCache
 
-RATIO = 0.5  # of the keys that a press removes
+RATIO = 0.5  # share of the keys that a press removes
 
 
 def kept_keys(press, model, tokens):
@@ -40,7 +40,7 @@ def main(folder: Path, texts: Path, exported: Path, out: Path):
     ours = ExpectedAttentionStatsPress(RATIO, stats_folder=str(exported / "kvpress"))
     own = ExpectedAttentionStatsPress(RATIO)
     own.mu, own.cov = mean, cov
-    QFilterPress.load_q_filters = staticmethod(lambda name: filters.q_filters)  # else it asks the Hub
+    QFilterPress.load_q_filters = staticmethod(lambda name: filters.q_filters)  # otherwise it asks the Hub
     presses = dict(ours=ours, own=own, q_filters=QFilterPress(RATIO))
     (out / "presses.json").write_text(json.dumps({name: kept_keys(press, model, tokens) for name, press in presses.items()}))
 

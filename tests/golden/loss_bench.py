@@ -1,4 +1,4 @@
-"""Losses of tiny models, measured and computed with transformers."""
+"""Losses of tiny models, measured by the program and computed with transformers."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def bench(tmp_path_factory):
 
 @torch.no_grad()
 def expected(folder, texts, dtype=torch.float32, fresh=False):
-    """Nats of every prediction: one array per document, by the position of the predicting token."""
+    """The loss of every prediction in nats: one array per document, by the position of the predicting token."""
     network, losses = reference.load(folder, dtype), []
     for tokens in texts.values():
         network = reference.load(folder, dtype) if fresh else network

@@ -10,7 +10,7 @@ import tiny_models
 from tiny_models import CONTEXT, MODELS
 
 NAMES = list(MODELS)
-# One of each architecture, where the rest would only repeat it
+# One model per architecture, for tests where others would only repeat it
 FAMILIES = list({model.model_type: name for name, model in reversed(MODELS.items())}.values())[::-1]
 SLIDING = "--sliding"  # capture sliding layers too
 
@@ -34,7 +34,7 @@ class Bench:
 
     def expected(self, name, **options):
         def make():
-            # Only dynamic RoPE carries something from one text to the next.
+            # Only dynamic RoPE keeps a state from one text to the next.
             return reference.capture(self.folder(name), self.texts, CONTEXT, fresh="dynamic" in name, **options)
 
         return self.once(("expected", name, *sorted(options.items())), make)

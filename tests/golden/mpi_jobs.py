@@ -1,4 +1,4 @@
-"""Captures and studies by several processes of MPI."""
+"""Captures and studies in several MPI processes."""
 
 import json
 import os
@@ -13,8 +13,8 @@ import plain_models
 import tiny_models
 
 CONTEXT = 96
-LAST_TOKEN = tiny_models.VOCAB - 1  # in no ordinary document
-# As root, and more processes than cores: who waits leaves the core to the others.
+LAST_TOKEN = tiny_models.VOCAB - 1  # does not occur in ordinary documents
+# As root, with more processes than cores: a waiting process leaves the core to the others.
 ALLOW = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
          "OMPI_MCA_mpi_yield_when_idle": "1"}  # fmt: skip
 MPIRUN = os.environ.get("ROPEWALK_MPIRUN", "")
@@ -32,7 +32,7 @@ def mpirun(count, *arguments, timeout=300):
 
 
 def errors(result):
-    """What the program itself said; mpirun adds words of its own."""
+    """The program's own messages, without mpirun's."""
     return [line for line in result.stderr.splitlines() if line.startswith("error:")]
 
 
@@ -82,7 +82,7 @@ def whole(study):
 
 
 def expect_equal(one, two):
-    """Every r within 1e-9; a number written with nine digits may round either way."""
+    """Every r within 1e-9; a number with nine digits may be rounded either way."""
     keys = ["layer", "q_head", "pc", "class", "flag", "n_q", "n_k", "n_blocks"]
     assert one[keys].equals(two[keys])
     for column in ("r_q", "r_k", "explained_variance"):

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 
 import tiny_models
 
-# What transformers adds to config.json where a tiny model does not say.
+# What transformers adds to config.json where a tiny model does not state it.
 _DEFAULTS = dict(
     attention_bias=False, attention_dropout=0.0, hidden_act="silu", initializer_range=0.02, mlp_bias=False,
     use_cache=True,
@@ -42,7 +42,7 @@ def make_config(model: tiny_models.TinyModel) -> dict:
 
 
 def _shapes(config):
-    """Parameters in the order in which transformers has them."""
+    """Parameters in the order of transformers."""
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     width = config.get("head_dim") or hidden // config["num_attention_heads"]
     queries, keys = config["num_attention_heads"] * width, config["num_key_value_heads"] * width

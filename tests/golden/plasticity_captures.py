@@ -11,7 +11,7 @@ CONTEXT, DOCUMENTS, BLOCKS = 112, 40, 8
 
 
 def lengths():
-    """Most are whole; some end early, one before the first tokens do."""
+    """Most documents have full length; some end early, one before the first tokens do."""
     found = np.full(DOCUMENTS, CONTEXT)
     found[[3, 10, 17, 24]] = 30, 60, 111, 3
     return found

@@ -1,4 +1,4 @@
-"""Plasticity written out once more with numpy: the tokens and pairs that are drawn, the numbers they give, and what they are a sample of."""
+"""Plasticity computed a second time with numpy: the drawn tokens and pairs, the resulting numbers, and what they estimate."""
 
 import itertools
 
@@ -19,12 +19,12 @@ def _draws(seed):
 
 
 def bucket(b, context):
-    """Its positions."""
+    """The positions of a bucket."""
     return range(max(b * context // BUCKETS, FIRST), (b + 1) * context // BUCKETS)
 
 
 def token(document, b, context, tokens):
-    """The position that is drawn; nothing where the document ends before."""
+    """The position that is drawn; None where the document ends before the bucket."""
     positions = bucket(b, context)
     if not positions:
         return None
@@ -43,7 +43,7 @@ def pairs(document, b, keys):
 
 
 def rounded(x):
-    """As a file has a vector."""
+    """A vector rounded like in a file."""
     largest = np.abs(x).max()
     return x.astype(np.float16).astype(np.float64) if 2.0**-14 <= largest <= 65504 else x.astype(np.float64)
 
@@ -60,7 +60,7 @@ def sample(documents, context):
 
 
 def curve(q, k, context, without=()):
-    """{centre: plasticity} of samples of a head, without some documents; NaN where there is none."""
+    """{centre: plasticity} from samples of a head, without some documents; NaN where undefined."""
     found = {}
     for b in range(2, BUCKETS):
         if not (positions := bucket(b, context)):
@@ -84,7 +84,7 @@ def curve(q, k, context, without=()):
 
 
 def columns(values, known):
-    """Of a curve, over the points that the whole sample has."""
+    """The mean of a curve over the points that the whole sample has."""
     values = np.array(values)[known]
     if not len(values):
         return dict.fromkeys(COLUMNS, np.nan)
@@ -94,7 +94,7 @@ def columns(values, known):
 
 
 def of_all_tokens(q, k, context, b):
-    """What the sample of a bucket is drawn from: all tokens of both, of the same documents. Each document's queries count as one."""
+    """The number that a bucket's sample estimates: from all tokens of both buckets in the same documents. The queries of a document count as one."""
     values, positions = [], bucket(b, context)
     prefers = [x[positions.start : positions.stop].astype(np.float64) for x in q]
     for i, keys in enumerate(k):

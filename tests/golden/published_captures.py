@@ -12,7 +12,7 @@ EXAMPLES, TOKENS, CONTEXT = 20, 6, 4096
 
 
 def stream(seed: int, slope: float, d: int) -> bytes:
-    """Vectors of a few tokens of every example, with more or less of their position along one direction."""
+    """Vectors of a few tokens of every example; `slope` decides how strong position is along one direction."""
     noise = np.random.default_rng(seed)
     example = np.repeat(np.arange(EXAMPLES), TOKENS)
     position = noise.integers(0, CONTEXT, EXAMPLES * TOKENS)
@@ -32,7 +32,7 @@ def stream(seed: int, slope: float, d: int) -> bytes:
 
 
 def capture_files(seed: int, heads, queries=16, keys=4, d=128, slope=1.0) -> dict[str, bytes]:
-    """The files of one branch: these (layer, query head) and the keys that they meet."""
+    """The files of one branch: these (layer, query head) and their keys."""
     files = {"README.md": CARD.format(queries=queries, keys=keys).encode()}
     for layer, head in heads:
         files[f"l{layer:02}h{head:02}q/data.parquet"] = stream(seed * 1000 + layer * 20 + head, slope, d)

@@ -1,4 +1,4 @@
-"""What transformers itself feeds its attention: the truth the engine is held to."""
+"""The queries and keys that transformers itself gives to its attention: the expected values for the program."""
 
 import sys
 from contextlib import contextmanager
@@ -18,29 +18,28 @@ _want_before_rope = False
 
 
 def _record(module, query, key, value, attention_mask, **options):
-    """Notes q [Hq, T, d] and k [Hkv, T, d], then attends as usual so that the next layer is right."""
-    rotated = _before_rope.pop() if _before_rope else (query, key)  # NoPE layers never reach the rotation
+    """Records q [Hq, T, d] and k [Hkv, T, d], then computes attention as usual, so that the next layer is right."""
+    rotated = _before_rope.pop() if _before_rope else (query, key)  # NoPE layers skip the rotation
     taken = rotated if _want_before_rope else (query, key)
     _records[module.layer_idx] = tuple(tensor[0].detach().clone() for tensor in taken)
-    if options.get("softcap") is not None or options.get("s_aux") is not None:  # which sdpa does not know
+    if options.get("softcap") is not None or options.get("s_aux") is not None:  # which sdpa does not support
         eager = sys.modules[type(module).__module__].eager_attention_forward
         return eager(module, query, key, value, attention_mask, **options)
     return ALL_ATTENTION_FUNCTIONS["sdpa"](module, query, key, value, attention_mask, **options)
 
 
 AttentionInterface.register(_NAME, _record)
-# A name without a mask function gets no mask at all, and sliding layers would see every key. Masks of numbers to add
-# suit every kind of attention.
+# A name without a mask function gets no mask at all, and sliding layers would see every key. Additive masks work with every kind of attention.
 AttentionMaskInterface.register(_NAME, ALL_MASK_ATTENTION_FUNCTIONS["eager"])
 
 
 def load(folder: Path, dtype=torch.float32, attention=_NAME):
     config = AutoConfig.from_pretrained(folder)
     network = getattr(transformers, config.architectures[0])
-    # Experts one by one: products of all at once want sizes that are multiples of 16 bytes.
+    # Experts one by one, because grouped products need sizes that are multiples of 16 bytes.
     experts = dict(experts_implementation="eager") if hasattr(config, "num_experts_per_tok") else {}
     model = network.from_pretrained(folder, dtype=dtype, attn_implementation=attention, **experts).eval()
-    # transformers 5.17 takes the limits of the gate in gpt_oss for constants.
+    # transformers 5.17 ignores the config's limits of the gate in gpt_oss.
     for module in model.modules() if hasattr(config, "swiglu_limit") else ():
         if hasattr(module, "limit"):
             module.limit, module.alpha = config.swiglu_limit, config.swiglu_alpha
@@ -49,7 +48,7 @@ def load(folder: Path, dtype=torch.float32, attention=_NAME):
 
 @contextmanager
 def _watch_bloom():
-    """BLOOM attends without the interface: what it splits into queries, keys and values is noted."""
+    """BLOOM does not use the attention interface: queries, keys and values are recorded where it splits them."""
     attention = transformers.models.bloom.modeling_bloom.BloomAttention
     original = attention._reshape
 
@@ -67,7 +66,7 @@ def _watch_bloom():
 
 @contextmanager
 def _watch_rotation(network):
-    """Notes q and k before the architecture's own rotation."""
+    """Records q and k before the architecture's own rotation."""
     modules = {sys.modules[type(part).__module__] for part in network.modules()}
     watched = {module: module.apply_rotary_pos_emb for module in modules if hasattr(module, "apply_rotary_pos_emb")}
 

@@ -1,4 +1,4 @@
-"""The published captures' sampling, written with Python's `random` and torch themselves."""
+"""The sampling of the published captures, implemented with Python's `random` and torch."""
 
 import math
 

@@ -1,5 +1,5 @@
-// Test-only: answers, one JSON line each, the settings given as JSON lines on standard input.
-// Driven by test_sampling.py, which compares the answers with Python's and torch's.
+// Only for tests: answers settings, given as JSON lines on standard input, with one JSON line each.
+// test_sampling.py compares the answers with Python's and torch's.
 #include <iostream>
 #include <string>
 

@@ -46,10 +46,10 @@ def centred(values: np.ndarray, target: float, low: float, high: float) -> np.nd
 
 
 def smollm3_like() -> pandas.DataFrame:
-    """300 heads whose means by depth are the published ones, spread about them as heads are."""
+    """300 heads whose means by depth are the published ones, with a realistic spread."""
     heads = seed_0_heads()
     rng = np.random.default_rng(1)
-    # What makes a head: drawn once, so that heads keep their character over the run.
+    # The character of a head: drawn once, so that heads keep it over the run.
     warmth, coupling, turn = (rng.random(len(heads)) for _ in range(3))
     bins = np.array([depth_bin(layer, 35) for layer, _ in heads])
     shares = [0.42, 0.62, 0.63, 0.62, 0.63, 0.64, 0.74, 0.75, 0.76, 0.76]
@@ -63,7 +63,7 @@ def smollm3_like() -> pandas.DataFrame:
         for b in range(10):
             inside = np.flatnonzero(bins == b)
             r_q[inside] = centred(r_q[inside], REFERENCE["depth_r_q"][label][b], -0.04, 0.985)
-            # Heads turn negative, always the same ones first, until the mean is about the published one.
+            # Heads become negative, always the same ones first, until the mean is about the published one.
             for i in inside[np.argsort(turn[inside])]:
                 if r_k[inside].mean() - 2 * max(r_k[i], 0) / len(inside) < REFERENCE["depth_r_k"][label][b]:
                     continue
@@ -94,7 +94,7 @@ def demo_like(baseline=True) -> pandas.DataFrame:
 
 
 def pythia_like(baseline=True) -> pandas.DataFrame:
-    """4 layers of 4 heads at Pythia's 154 steps, which its labels say, and freshly initialised weights."""
+    """4 layers of 4 heads at Pythia's 154 steps, which its labels state, and freshly initialised weights."""
     heads = [(layer, head) for layer in range(4) for head in range(4)]
     rng = np.random.default_rng(4)
     steps = [0, *(2**i for i in range(10)), *range(1000, 144000, 1000)]
@@ -130,7 +130,7 @@ def table_rows(model, checkpoint, order, heads, r_q, r_k, first, rng, every_nope
 
 
 def summary_of(table: pandas.DataFrame, seed=3) -> dict:
-    """summary.json of a table, as analyze writes it; the standard errors are made up."""
+    """summary.json of a table, as analyze writes it; the standard errors are invented."""
     rng = np.random.default_rng(seed)
     leaf = lambda value, scale: {"value": float(value), "se": float(scale * rng.uniform(0.5, 1.5))}
     out = {"format": 1, "thresholds": {"high": 0.7, "low": 0.3}, "checkpoints": [], "differences": []}
@@ -160,7 +160,7 @@ def summary_of(table: pandas.DataFrame, seed=3) -> dict:
 
 
 def write(table: pandas.DataFrame, folder: Path, summary=True) -> Path:
-    """qk.csv with 9 significant digits in `folder`, and summary.json beside it."""
+    """Writes qk.csv with 9 significant digits, and summary.json, to `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "qk.csv"
     table.to_csv(path, index=False, float_format="%.9g")

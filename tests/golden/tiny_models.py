@@ -61,7 +61,7 @@ def fresh_values(name, noise, about_zero):
 
 @torch.no_grad()
 def _perturb(network, seed):
-    """Fresh weights in the place of those that transformers initialised."""
+    """Fresh weights instead of those that transformers initialised."""
     generator = torch.Generator().manual_seed(1000 + seed)
     about_zero = "gemma" in network.config.model_type
     for name, parameter in network.named_parameters():
@@ -126,7 +126,7 @@ def write_config(folder: Path, config: dict):
 
 
 def write_old_spelling(model: TinyModel, folder: Path, twin: Path) -> Path:
-    """Copies `folder` to `twin` with config.json as it was spelled before transformers 5."""
+    """Copies `folder` to `twin` with config.json in the spelling before transformers 5."""
     shutil.copytree(folder, twin)
     config = read_config(twin)
     config["torch_dtype"] = config.pop("dtype")

@@ -22,7 +22,7 @@ def write_checkpoint(folder, seed, **changes):
 
 
 class Study:
-    """Three checkpoints in two phases and a random baseline; `write` makes an experiment file of them."""
+    """Three checkpoints in two phases and a random baseline; `write` writes an experiment file for them."""
 
     def __init__(self, root):
         self.root = root
@@ -67,6 +67,6 @@ def files(out):
 
 
 def written(out):
-    """When each capture was written: unchanged means not measured again."""
-    folders = out.glob("checkpoints/[!.]*")  # not what is being written
+    """When each capture was written: an unchanged time means that it was not measured again."""
+    folders = out.glob("checkpoints/[!.]*")  # without captures that are being written
     return {folder.name: (folder / "moments.safetensors").stat().st_mtime_ns for folder in folders}

@@ -56,7 +56,7 @@ def train(family, corpus, vocabulary_size=1500):
 
 
 def assemble(family, words, merges, alone):
-    """The family's tokenizer.json around what `train` gave."""
+    """The family's tokenizer.json, with the vocabulary from `train`."""
     added = [dict(entry) for entry in family["added_tokens"]]
     first = [entry["content"] for entry in added] if family.get("tokens_first") else []
     if family.get("bytes"):

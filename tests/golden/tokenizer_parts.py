@@ -116,8 +116,7 @@ MIXED = [  # normalizer, pre-tokenizer
     (norm_sequence({"type": "Prepend", "prepend": "▁"}, replace(" ", "▁")), split("▁", "MergedWithNext", "String")),
 ]
 
-# Where the first character becomes several and the text is cut between them, what follows the cut still begins where the
-# input does.
+# Where the first character becomes several and the text is cut between them, the part after the cut still begins at the start of the input.
 FIRST = metaspace("first")
 GROWING = [
     *[(form, pre_sequence(split(cut, behavior), FIRST))
@@ -191,7 +190,7 @@ def post_processors():
 
 
 def models_without_merges():
-    """Unknown characters in every way."""
+    """Every way to treat unknown characters."""
     for missing in (False, True):
         for unknown in (None, "<unk>"):
             for fuse in (False, True):
@@ -208,7 +207,7 @@ def models_without_merges():
 
 
 def class_cases():
-    """Parts that ask what kind of character they see: each code point once is a test of its own."""
+    """Parts that depend on the kind of a character: each code point once is a test of its own."""
     number = {"type": "Digits", "individual_digits": True}
     return [
         with_parts(normalizer=norm_sequence(NFD)),

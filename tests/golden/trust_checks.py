@@ -1,4 +1,4 @@
-"""A study whose inputs were changed, held against one that never ran before."""
+"""A study whose inputs were changed, compared with a study that never ran before."""
 
 import tiny_models
 from trust_study import good, inodes, numbers, pristine, study, tables  # noqa: F401 (fixtures)
@@ -17,9 +17,9 @@ def write_tokenizer(folder, **words):
 
 
 def check_against_fresh(study, tmp_path, exactly=True):
-    """Runs again after an edit, and afresh: the same numbers, and measured again where they changed.
+    """Runs again after an edit, and from the beginning: the same numbers; changed checkpoints are measured again.
 
-    `exactly`: and only there. Some settings may change numbers and do not for a model as small as this.
+    `exactly`: only those. Some settings could change numbers, but do not for a model as small as this.
     """
     out, fresh = study.root / "out", tmp_path / "fresh"
     before, old = numbers(out), inodes(out)
@@ -33,5 +33,5 @@ def check_against_fresh(study, tmp_path, exactly=True):
         assert measured == changed if exactly else measured >= changed, f"{name}: {again.stderr}"
         if changed and name in before:
             said = again.stderr
-            assert f"{name}: measured again: " in said or "documents are there already" in said or "beside what is there" in said
+            assert f"{name}: measured again: " in said or "documents exist already" in said or "in addition to what exists" in said
     return again

@@ -35,7 +35,7 @@ def base_name():
 
 
 class Study:
-    """One checkpoint and a baseline of its shape, in a folder of their own."""
+    """One checkpoint and a baseline of its shape, in a folder."""
 
     def __init__(self, root, models=("A",)):
         self.root = root
@@ -79,7 +79,7 @@ def good(result):
 
 
 def numbers(out):
-    """Digest of all moments of every checkpoint: what a capture holds beside its names."""
+    """A digest of all moments of every checkpoint: the contents of a capture without its names."""
     digests = {}
     for path in sorted(out.glob("checkpoints/*/moments.safetensors")):
         with safe_open(path, "numpy") as file:
@@ -95,7 +95,7 @@ def mark(path):
 
 
 def inodes(out):
-    """Which files they are: another one where a checkpoint was measured again, the same where it was moved."""
+    """Identities of the files: a measured one is new, a moved one is the same."""
     return {path.parent.name: mark(path) for path in out.glob("checkpoints/*/moments.safetensors")}
 
 

@@ -18,7 +18,7 @@ TEST(HubAnswers, Etags) {
       EXPECT_EQ(plain_etag(etag), hash) << etag;
     }
   }
-  // Those that are no hash stay as they are.
+  // Etags that are not hashes are not changed.
   EXPECT_EQ(plain_etag("\"ABC-7\""), "ABC-7");
   EXPECT_EQ(plain_etag(std::string(41, 'A')), std::string(41, 'A'));
   EXPECT_EQ(plain_etag(""), "");

@@ -15,7 +15,7 @@ const std::string kCommit(40, 'a');
 const std::string kOther(40, 'b');
 const std::string kEtag(64, '1');
 
-// A cache with one blob, which two commits have.
+// A cache with one blob that belongs to two commits.
 class HubCacheTest : public testing::Test {
  protected:
   HubCacheTest() : cache(folder.path() / "hub", kModel) {
@@ -56,7 +56,7 @@ TEST_F(HubCacheTest, LinksAreRelative) {
   EXPECT_EQ(fs::read_symlink(cache.file(kOther, "deep/er/model.safetensors")),
             "../../../../blobs/" + kEtag);
   EXPECT_TRUE(cache.has(kOther, "deep/er/model.safetensors"));
-  cache.link(kCommit, "model.safetensors", kEtag);  // once more is no error
+  cache.link(kCommit, "model.safetensors", kEtag);  // linking again is not an error
   cache.link(kCommit, "model.safetensors", "another");
   EXPECT_FALSE(cache.has(kCommit, "model.safetensors")) << "whose bytes are not there";
 }
@@ -75,7 +75,7 @@ TEST_F(HubCacheTest, RemovesNothingOutsideOfItself) {
   const fs::path link = cache.file(kCommit, "sly.safetensors");
   fs::create_symlink(outside, link);
   EXPECT_EQ(cache.remove(kCommit, "sly.safetensors"), std::nullopt);
-  // As other programs keep blobs that many repositories have.
+  // Other programs store blobs for many repositories in this way.
   const std::string shared(64, '2');
   fs::create_symlink(outside, cache.blob(shared));
   note_fetched(cache.blob(shared), outside);
@@ -85,8 +85,8 @@ TEST_F(HubCacheTest, RemovesNothingOutsideOfItself) {
 }
 
 TEST_F(HubCacheTest, RemovesWhatItDownloadedAlone) {
-  // Another program's: never noted; in the snapshot itself; downloaded again after ours was
-  // removed.
+  // Blobs of another program: one that we never noted, one in the snapshot itself, and one that was
+  // downloaded again after we removed ours.
   const std::string theirs(64, '3');
   folder.write("hub/models--org--name/blobs/" + theirs, "bytes");
   cache.link(kCommit, "theirs.safetensors", theirs);
@@ -99,7 +99,7 @@ TEST_F(HubCacheTest, RemovesWhatItDownloadedAlone) {
   for (const char* name : {"theirs", "plain", "model"}) {
     EXPECT_TRUE(cache.has(kCommit, std::string(name) + ".safetensors")) << name;
   }
-  // A damaged note says nothing.
+  // A damaged note is ignored.
   folder.write("hub/models--org--name/.ropewalk/" + kEtag, std::string(5000, '7'));
   EXPECT_EQ(cache.remove(kCommit, "model.safetensors"), std::nullopt);
 }

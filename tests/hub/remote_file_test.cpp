@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kSize = 3 * RemoteFile::kPart + 1000;
 
-// Bytes that tell where they are from, and what was asked for.
+// Bytes that show their origin, and a list of the requests.
 struct OtherHost {
   std::vector<std::pair<int64_t, int64_t>> asked;
   char byte(int64_t at) const { return static_cast<char>(at * 31 + (at >> 12)); }

@@ -7,7 +7,7 @@ from pathlib import Path
 import tree
 
 SOURCES = (*tree.CODE, ".py", ".ts", ".mjs")
-# What opens at the margin or one step in and is no function.
+# Lines that open a block at the margin or one step in, but are not functions.
 OTHER = re.compile(r"^\s*(?:namespace|struct|class|enum|union|extern|typedef|using|export (?:interface|type)|interface|type)\b|= \{$|^\s*#")
 
 
@@ -20,13 +20,13 @@ def lines(path: Path) -> int:
 
 
 def braced_functions(text: str):
-    """Functions of C++ or TypeScript as clang-format and our editors leave them: the last line is a brace under the first."""
+    """Functions of C++ or TypeScript in the form of clang-format: the last line is a brace in the column of the first."""
     rows = text.split("\n")
     for number, row in enumerate(rows):
         if not row.endswith("{") or row.strip() == "{":
             continue
         first = number
-        # A declaration of several lines begins after a blank line, a comment, or the end of what came before.
+        # A declaration of several lines begins after a blank line, a comment, or the end of the previous declaration.
         while first > 0 and rows[first - 1].strip() and not re.search(r"(?:[;}:{]|^\s*//.*|^\s*#.*|\*/)$", rows[first - 1]):
             first -= 1
         margin = len(rows[first]) - len(rows[first].lstrip())
@@ -51,6 +51,6 @@ def functions(path: Path):
         return
     found = list(braced_functions(text))
     for name, first, end in found:
-        # A part of the page is a function whose inner functions are its methods: each is counted by itself.
+        # A view of the page is a function whose inner functions are its methods: each is counted separately.
         inner = [(a, b) for _, a, b in found if first < a and b < end] if path.suffix != ".cpp" else []
         yield name, end - first + 1 - sum(b - a + 1 for a, b in inner)

@@ -1,4 +1,4 @@
-"""What is compiled for whom: nobody waits for what he did not ask for."""
+"""Which targets compile what: nothing is compiled that was not requested."""
 
 import json
 import os
@@ -17,12 +17,12 @@ import join_sources  # noqa: E402
 
 
 def compiled(path: Path) -> list[Path]:
-    """The sources of ours that one file of a build stands for."""
+    """Our sources that one joined file of the build includes."""
     return [(path.parent / name).resolve() for name in JOINED.findall(path.read_text())] if path.is_relative_to(BUILD / "joined") else [path]
 
 
 def test_a_second_clone_compiles_what_the_first_compiled():
-    """ccache knows a source again where no path of this clone stands in it."""
+    """ccache recognises a source again if no path of this clone is in it."""
     joined = list((BUILD / "joined").rglob("*.cpp"))
     assert joined and not [path for path in joined if str(tree.ROOT) in path.read_text()]
     for command in json.loads((BUILD / "compile_commands.json").read_text()):
@@ -31,7 +31,7 @@ def test_a_second_clone_compiles_what_the_first_compiled():
 
 
 def test_the_program_is_built_without_tests():
-    """`make build` and `make demo` on a fresh clone compile the program alone."""
+    """`make build` and `make demo` on a fresh clone compile only the program."""
     makefile = (tree.ROOT / "Makefile").read_text()
     assert re.search(r"^build:.*\n\t@cmake --build build --target ropewalk_cli$", makefile, re.M)
     assert re.search(r"^demo: build$", makefile, re.M) and re.search(r"^test: all wheel$", makefile, re.M)
@@ -44,7 +44,7 @@ def test_the_program_is_built_without_tests():
 
 
 def test_torch_is_precompiled_where_it_is_included():
-    """Reading torch's headers takes ten seconds; loading them precompiled still two, for nothing where nobody includes them."""
+    """Reading torch's headers takes ten seconds, and loading them precompiled still two, in vain where they are not included."""
     wrong, seen = [], 0
     for command in json.loads((BUILD / "compile_commands.json").read_text()):
         path, line = Path(command["file"]), command["command"]
@@ -52,7 +52,7 @@ def test_torch_is_precompiled_where_it_is_included():
             continue
         given = re.search(r"-include \S+/(ropewalk_core|ropewalk_tests)\.dir/cmake_pch", line) is not None
         for source in compiled(path):
-            # Fuzz targets and small tools are few; a precompiled header of their own would take longer than it saves.
+            # Fuzz targets and small tools are few; a precompiled header for them would take longer than it saves.
             if not source.is_relative_to(tree.ROOT) or tree.name(source).startswith(("build/", "tests/fuzz/", "tests/golden/", "benchmarks/")):
                 continue
             seen += 1

@@ -1,4 +1,4 @@
-"""Documents say what is so: commands exist, options are described, links lead somewhere."""
+"""Documents are true: commands exist, options are described, links have targets."""
 
 import importlib.util
 import os

@@ -1,4 +1,4 @@
-"""Code is as `make format` leaves it."""
+"""Code is formatted like `make format` does."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""Limits are hints: what passes one is in limits.toml, with its reason."""
+"""Limits are guidelines: what exceeds one is in limits.toml, with the reason."""
 
 import collections
 import tomllib

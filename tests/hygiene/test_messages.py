@@ -1,4 +1,4 @@
-"""All messages as they read are in one file, so that a change of words is one diff."""
+"""One file has all messages as users read them, so that a change of words is one diff."""
 
 import runpy
 

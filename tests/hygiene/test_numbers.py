@@ -26,7 +26,7 @@ def test_every_block_stands_somewhere():
 
 
 def test_blocks_follow_their_results(tmp_path):
-    """Another result makes another text; no result leaves an empty block."""
+    """Another result gives another text; a missing result leaves an empty block."""
     text = "<!-- table:readme -->\nold\n<!-- end -->"
     assert "old" not in tables.written(text, tmp_path)
     result = json.loads((tables.RESULTS / "end_to_end.json").read_text())

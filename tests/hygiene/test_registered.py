@@ -1,4 +1,4 @@
-"""A file that nothing builds or runs protects nothing."""
+"""Finds files that nothing builds or runs: they protect nothing."""
 
 import re
 
@@ -12,7 +12,7 @@ def mentioned(path, where) -> bool:
 
 
 def folder_list(path):
-    """The nearest CMakeLists.txt at or above a file, and the file's name as it stands there."""
+    """The nearest CMakeLists.txt at or above a file, and the file's path as written there."""
     for folder in path.parents:
         if (folder / "CMakeLists.txt").is_file():
             return folder / "CMakeLists.txt", str(path.relative_to(folder))
@@ -23,7 +23,7 @@ def test_every_source_is_built():
     lost = []
     for path in sources:
         listing, name = folder_list(path)
-        # A loop over tools names them without their ending.
+        # A loop over tools has their names without the extension.
         if not mentioned(name, listing) and not mentioned(path.stem, listing):
             lost.append(tree.name(path))
     assert not lost
@@ -52,7 +52,7 @@ def test_every_test_folder_is_entered():
 
 
 def test_tests_mirror_sources():
-    """tests/base/files/hash_test.cpp tests something of ropewalk/base/files."""
+    """tests/base/files/hash_test.cpp must test something in ropewalk/base/files."""
     for path in tree.tracked("_test.cpp"):
         room = path.parent.relative_to(tree.ROOT / "tests")
         assert (tree.ROOT / "ropewalk" / room).is_dir(), tree.name(path)

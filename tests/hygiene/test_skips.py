@@ -1,4 +1,4 @@
-"""What was skipped is not reported as passed: tests of a GPU, where it is hidden."""
+"""Skipped tests are not reported as passed: GPU tests, where the GPU is hidden."""
 
 import os
 import re

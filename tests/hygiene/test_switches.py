@@ -13,12 +13,12 @@ import tree
 HEADER = "ropewalk/moments/keep_options.h"
 VERBS = "python/ropewalk/_verbs.py"
 DOCUMENTS = ("docs/cli.md", "docs/experiments.md", "docs/formats.md")
-ALONE = {"loss"}  # kept of documents by the pass's logits: no accumulator
+ALONE = {"loss"}  # kept per document from the pass's logits, so there is no accumulator
 
 
 @pytest.fixture(scope="module")
 def texts():
-    """Everything that a step may be in, by name."""
+    """Every text in which a step may be done, by name."""
     wanted = re.compile(r"ropewalk/moments/|ropewalk/analysis/|tests/|docs/(cli|experiments|formats)\.md|python/ropewalk/_verbs\.py")
     paths = [path for path in tree.tracked(".h", ".cpp", ".py", ".md", ".txt") if wanted.match(tree.name(path))]
     return {tree.name(path): path.read_text() for path in paths}
@@ -89,7 +89,7 @@ def test_no_step_is_forgotten(texts):
     assert forgotten(texts) == []
 
 
-# Each step of adding plasticity: the file, what stands there, and what is left of it.
+# Each step of adding plasticity: the file, the text there, and what replaces it in the test.
 STEPS = {
     "list": (HEADER, r" X\(plasticity\)", ""),
     "member": (HEADER, r"  bool plasticity = false;\n", ""),
@@ -119,6 +119,6 @@ def test_a_step_left_out_is_seen(texts, step):
 
 
 def test_sources_name_an_accumulator_in_few_files():
-    """An accumulator and its analysis, lists and sources, the table, the keyword: what is generic names none."""
+    """An accumulator and its analysis, lists and sources, the table, the keyword: generic code names no accumulator."""
     named = [path for path in tree.tracked() if tree.name(path).startswith(("ropewalk/", "python/", "report/src/")) and b"plasticity" in path.read_bytes()]
     assert len(named) <= 12, [tree.name(path) for path in named]

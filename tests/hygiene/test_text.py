@@ -1,15 +1,14 @@
-"""What no file of the repository may hold."""
+"""Texts that must not be in any file of the repository."""
 
 import re
 
 import tree
 
 MAX_LINES = 600
-# Hosts that documents may point to. Addresses of package registries and mirrors are a matter of the
-# machine and never stand here.
+# Hosts to which documents may link. Addresses of package registries and mirrors depend on the machine and are not allowed here.
 HOSTS = {"www.apache.org", "arxiv.org", "github.com", "huggingface.co", "example.org", "vega.github.io",
          "www.w3.org"}  # the last one names SVG
-# Hosts of tests: this machine, and names that are nobody's.
+# Hosts in tests: this machine, and reserved names.
 TEST_HOSTS = re.compile(r"localhost|127(\.\d+){3}|10\.0\.0\.1|([\w.-]+\.)?example\.org")
 
 
@@ -44,7 +43,7 @@ def test_hosts():
     assert not {path: hosts for path, hosts in found.items() if hosts}
 
 
-# Sentences that readers had to take apart: others say the same in plain words. CHANGELOG.md keeps what it said.
+# Sentences that readers did not understand, and that were replaced. CHANGELOG.md keeps its former wording.
 TAKEN_APART = (
     "one can afford to keep", "still under way at the step", "Steps of several optimizers", "they leave the tables", "is asked what it comes to",
     "trading places does not move", "listed or not, less", "a linear fit to the whole vector;", "disagree about which of two earlier keys",

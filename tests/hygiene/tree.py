@@ -1,4 +1,4 @@
-"""The repository as git sees it."""
+"""The files of the repository, from git."""
 
 import subprocess
 from pathlib import Path
@@ -7,14 +7,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def tracked(*suffixes: str) -> list[Path]:
-    """Files that are there, tracked or new, by the ends of their names; all without any."""
+    """Existing files, tracked or new, by the ends of their names; without an argument, all of them."""
     listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, text=True, check=True).stdout
     paths = [ROOT / name for name in listed.split("\0") if name and name.endswith(suffixes or "")]
     return [path for path in paths if path.is_file()]
 
 
 def fuzzed(path: Path) -> bool:
-    """Input of a fuzzer, which may be anything."""
+    """Fuzzer input, which may be anything."""
     return name(path).startswith(("tests/fuzz/corpus/", "tests/fuzz/regressions/"))
 
 

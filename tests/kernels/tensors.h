@@ -7,7 +7,7 @@
 
 namespace ropewalk {
 
-// Standard normal numbers, the same for the same seed.
+// Standard normal numbers that depend only on the seed.
 inline at::Tensor random_tensor(const std::vector<int64_t>& shape, uint64_t seed) {
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU).clone();
   generator.set_current_seed(seed);

@@ -37,7 +37,7 @@ std::string complaint(const Json& json) {
   return "";
 }
 
-// Layers for which something holds.
+// The layers for which a predicate is true.
 std::vector<size_t> layers_where(const ModelConfig& config, bool (*holds)(const LayerConfig&)) {
   std::vector<size_t> found;
   for (size_t i = 0; i < config.layers.size(); ++i) {
@@ -140,7 +140,7 @@ TEST(Architecture, WhatIsDoneToScoresAndResiduals) {
   EXPECT_EQ(read(json).residual_scale, 0.22);
 }
 
-// As Phi-3 was published over time.
+// The key names under which Phi-3 was published over time.
 TEST(Architecture, NamesOfLongRope) {
   for (const char* type : {"longrope", "su", "yarn"}) {
     Json json = base_config("phi3");
@@ -252,7 +252,7 @@ TEST(Architecture, PartialAndInterleavedRotary) {
   EXPECT_EQ(read(base_config("gpt_neox")).n_kv_heads, 8) << "Pythia has no grouped queries";
 }
 
-// Far too large to be true, and each would overflow a product somewhere.
+// Much too large, and each would overflow a product somewhere.
 TEST(Architecture, SizesBeyondReason) {
   for (const char* key : {"num_hidden_layers", "num_attention_heads", "hidden_size", "head_dim",
                           "intermediate_size", "vocab_size", "max_position_embeddings"}) {

@@ -26,7 +26,7 @@ TEST(Device, CudaWhereThereIsNone) {
   }
 }
 
-// What a program calls the setting is its own affair.
+// Errors name the field of the setting; each program has its own name for the option.
 TEST(Device, ErrorsCarryTheFieldAndNoOption) {
   try {
     parse_device("abacus", {});

@@ -46,7 +46,7 @@ TEST_F(EditTest, WhatChangesNothing) {
     EXPECT_EQ(complaint(edit), "") << edit.name;
     EXPECT_EQ(first_edited_layer(config_, edit, 40), std::nullopt) << edit.name;
   }
-  // One token more has a key that is too far away.
+  // With one more token, a key is too far away.
   EXPECT_EQ(first_edited_layer(config_, {"window", heads, ScoreEdit(Window{35})}, 40),
             std::nullopt);
   EXPECT_EQ(first_edited_layer(config_, {"window", heads, ScoreEdit(Window{35})}, 41), 1);
@@ -62,7 +62,7 @@ TEST_F(EditTest, OnlyHeadsThatChange) {
   distance.logits[{1, 3}] = at::arange(40, at::kDouble);
   const Edit edit{"distance", {{1, {0, 3}}}, ScoreEdit(distance)};
   EXPECT_EQ(edited_heads(config_, edit, 1, 40), std::vector<int64_t>{3});
-  // Beyond what a query sees, distances do not count.
+  // Distances beyond what a query sees do not count.
   distance.logits[{1, 3}] = at::cat({at::ones({20}, at::kDouble), at::arange(20, at::kDouble)});
   const Edit far{"distance", {{1, {0, 3}}}, ScoreEdit(distance)};
   EXPECT_EQ(edited_heads(config_, far, 1, 40), std::vector<int64_t>{3});
@@ -75,12 +75,12 @@ TEST_F(EditTest, RefusesWhatCannotBeDone) {
   const HeadSet heads{{1, {0}}};
   EXPECT_EQ(complaint({"head", {}, OutputEdit()}),
             "the edit 'head' has no heads; expected at least one");
-  EXPECT_EQ(complaint({"head", {{3, {0}}}, OutputEdit()}),
-            "the edit 'head' of head 3.0: there is no such head; expected one of 3 layers with 4 "
-            "heads");
-  EXPECT_EQ(complaint({"head", {{2, {4}}}, OutputEdit()}),
-            "the edit 'head' of head 2.4: there is no such head; expected one of 3 layers with 4 "
-            "heads");
+  EXPECT_EQ(
+      complaint({"head", {{3, {0}}}, OutputEdit()}),
+      "the edit 'head' of head 3.0: this head does not exist; the model has 3 layers with 4 heads");
+  EXPECT_EQ(
+      complaint({"head", {{2, {4}}}, OutputEdit()}),
+      "the edit 'head' of head 2.4: this head does not exist; the model has 3 layers with 4 heads");
   EXPECT_EQ(complaint({"window:0", heads, ScoreEdit(Window{0})}),
             "the edit 'window:0' of head 1.0: found a window of 0 tokens, expected at least 1");
   EXPECT_EQ(complaint({"distance", heads, ScoreEdit(DistanceBias())}),
@@ -103,12 +103,12 @@ TEST_F(EditTest, RefusesWhatCannotBeDone) {
             "the edit 'still' of head 1.0: found a cut of nan, expected tokens");
   config_.layers[1].rope = false;
   EXPECT_EQ(complaint({"still", heads, VectorEdit(StillPairs{20})}),
-            "the edit 'still' of head 1.0: its layer does not turn queries and keys; take heads of "
-            "layers with RoPE");
+            "the edit 'still' of head 1.0: its layer has no RoPE; choose heads of layers "
+            "with RoPE");
   config_.layers[1].self_attention = false;
   EXPECT_EQ(
       complaint({"head", heads, OutputEdit()}),
-      "the edit 'head' of head 1.0: its layer attends to no text; take heads of other layers");
+      "the edit 'head' of head 1.0: its layer has no self-attention; choose heads of other layers");
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kPlenty = int64_t{1} << 30;
 
-// Logits of every document in the pass without an edit, and in those of edits; what heads give.
+// Records logits of every document in the unedited pass and in edited passes, and the outputs of
+// heads.
 class LoggingObserver : public Observer {
  public:
   bool wants_logits() const override { return true; }
@@ -63,7 +64,7 @@ class EditedPassTest : public testing::Test {
     return logged;
   }
 
-  // The least budget with room for one document of `tokens` and its edits' passes.
+  // The smallest budget for one document of `tokens` and its edited passes.
   int64_t least_memory(int64_t tokens, size_t edits) {
     const WeightReader reader = opened_.reader({2, Needed::head});
     return reader.layer_bytes(0) + static_cast<int64_t>(1 + edits) * tokens * 16 * 4;
@@ -72,7 +73,7 @@ class EditedPassTest : public testing::Test {
   TinyCheckpoint tiny_;
   TinyCheckpoint::Opened opened_;
   ForwardOptions options_;
-  std::map<int64_t, int64_t> done_;  // tokens by stage
+  std::map<int64_t, int64_t> done_;  // tokens per stage
 };
 
 TEST_F(EditedPassTest, WhatChangesNothingLeavesEveryBit) {
@@ -90,8 +91,8 @@ TEST_F(EditedPassTest, WhatChangesNothingLeavesEveryBit) {
 }
 
 TEST_F(EditedPassTest, WhatChangesNothingInAPassOfItsOwnLeavesEveryBit) {
-  // A window that holds all of a short document but not of a long one: the short one has a pass of
-  // its own too.
+  // The window contains all of a short document but not of a long one: the short one also gets a
+  // pass of its own.
   const auto documents = tiny_documents({40, 9, 3});
   const LoggingObserver logged =
       run({{"window:10", {{0, {1}}, {1, {0, 2}}}, ScoreEdit(Window{10})}}, documents);
@@ -148,7 +149,7 @@ TEST_F(EditedPassTest, AHeadCanBeItsMeanOverOtherDocuments) {
   const LoggingObserver plain = run({}, documents);
   const auto outputs = std::make_shared<HeadOutputs>();
   for (const auto& [key, rows] : plain.outputs) outputs->add(key.second, key.first, rows);
-  // Of the first document those are the late tokens of the second one.
+  // For the first document, these are the late tokens of the second one.
   const at::Tensor expected = plain.outputs.at({2, 1}).slice(0, 4).mean(0);
   EXPECT_LT((outputs->mean_of_others(0, 2) - expected).abs().max().item<double>(), 1e-6);
   EXPECT_LT((outputs->mean(1, 2) - expected).abs().max().item<double>(), 1e-6);
@@ -165,8 +166,8 @@ TEST_F(EditedPassTest, AHeadCanBeItsMeanOverOtherDocuments) {
     FAIL() << "the other has no late token";
   } catch (const UsageError& error) {
     EXPECT_STREQ(error.what(),
-                 "a head's mean output is taken from other documents than the one whose loss is "
-                 "measured; found none with more than 4 tokens, expected at least 2 documents");
+                 "the mean output of a head needs other documents than the one whose loss is "
+                 "measured: found none with more than 4 tokens, expected at least 2 documents");
   }
 }
 

@@ -86,7 +86,7 @@ TEST_F(ForwardTest, TokensSeeOnlyThePast) {
   EXPECT_GT(element(difference, 7), 1e-3);
 }
 
-// q and k of layer 0 written out in float64: embedding, RMSNorm, projection, rotation.
+// q and k of layer 0, computed step by step in float64: embedding, RMSNorm, projection, rotation.
 TEST_F(ForwardTest, FirstLayerWrittenOut) {
   const auto documents = tiny_documents({9});
   VectorRecorder recorder({0});
@@ -168,13 +168,13 @@ TEST_F(ForwardTest, ATapThatCanNeverFireIsRefusedBeforeAnythingIsComputed) {
             "the tap 'post-rope v' of layer 1 can never fire: only its queries and keys are "
             "computed");
   EXPECT_EQ(refused({kPostRope, "k"}, 2),
-            "an observer wants layer 2, and nothing of the pass, which ends with 1");
+            "an observer wants layer 2 only, but the pass ends with layer 1");
   opened_.model.config.layers[1].self_attention = false;
   EXPECT_EQ(refused({kPostRope, "k"}),
             "the tap 'post-rope k' of layer 1 can never fire: the layer has no self-attention");
 }
 
-// What leaves the layers it names.
+// Records the outputs of the layers that it names.
 class HiddenRecorder : public Observer {
  public:
   explicit HiddenRecorder(std::vector<int64_t> layers) : layers_(std::move(layers)) {}
@@ -205,7 +205,7 @@ TEST_F(ForwardTest, SeveralWatchOnePass) {
   expect_same_vectors(vectors, alone);
   EXPECT_EQ(raw.calls, "1:0 1:1 ");
   ASSERT_EQ(hidden.rows.size(), 4U);
-  // The next layer's queries are made of it.
+  // The next layer's queries are computed from it.
   const LayerWeights weights = reader.load(2);
   Projection made = project(opened_.model.config, weights, hidden.rows.at({1, 1}));
   const RopeTable table = make_rope_table(opened_.model.config.ropes[0], 9, at::kCPU);
@@ -232,11 +232,11 @@ TEST_F(ForwardTest, GoesAsFarAsTheCallerSays) {
     after_layer_1({1, Needed::qk});
     FAIL() << "nothing leaves the layer";
   } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "nothing leaves layer 1: only its queries and keys are computed");
+    EXPECT_STREQ(error.what(), "layer 1 has no output: only its queries and keys are computed");
   }
 }
 
-// All logits of a document, from its pieces.
+// Joins all logits of a document from its pieces.
 class LogitsRecorder : public Observer {
  public:
   bool wants_logits() const override { return true; }

@@ -53,7 +53,7 @@ TEST_F(LayerStreamTest, StreamedLayersAreDropped) {
 TEST_F(LayerStreamTest, MayEndAnywhere) {
   LayerStream untouched(reader_, MemoryPlan{false, 1, 0, 0});
   LayerStream stream(reader_, MemoryPlan{false, 1, 0, 0});
-  stream.take(0, true);  // layer 1 is being read when the stream goes
+  stream.take(0, true);  // the stream is destroyed while layer 1 is being read
 }
 
 }  // namespace

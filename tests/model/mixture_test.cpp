@@ -40,7 +40,7 @@ class MixtureTest : public testing::Test {
     return tiny_.tensors.at("model.layers.0." + name).to(at::kDouble);
   }
 
-  // Token by token, in float64.
+  // The reference: token by token, in float64.
   at::Tensor plain(const at::Tensor& hidden) const {
     const at::Tensor norm = stored("post_attention_layernorm.weight");
     at::Tensor out = hidden.to(at::kDouble);
@@ -83,7 +83,7 @@ TEST_F(MixtureTest, AddsTheChosenExperts) {
 }
 
 TEST_F(MixtureTest, AsksOnlyForExpertsWithTokens) {
-  // Experts 1 and 3 always win: their rows point where all tokens do.
+  // Experts 1 and 3 always win, because their rows point to where all tokens are.
   at::Tensor& router = tiny_.tensors["model.layers.0.block_sparse_moe.gate.weight"];
   router = at::zeros({kExperts, 16});
   router[1] = 1;
@@ -131,7 +131,7 @@ TEST_F(MixtureTest, RefusesSizesThatDoNotFit) {
             "num_local_experts 5");
   tiny_.config["num_experts_per_tok"] = 1;
   tiny_.config["num_local_experts"] = int64_t{1} << 40;
-  EXPECT_NE(tiny_.complaint().find("is too much"), std::string::npos);
+  EXPECT_NE(tiny_.complaint().find("is too large"), std::string::npos);
 }
 
 TEST_F(MixtureTest, RefusesQuantizedWeights) {

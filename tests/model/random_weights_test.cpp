@@ -14,7 +14,7 @@ ModelConfig config_with(NormKind norm) {
   return config;
 }
 
-// A tensor is drawn by what it is: its name only says which numbers.
+// The role of a tensor decides its distribution; its name only decides the seed.
 TEST(RandomWeights, GoByTheRole) {
   const RandomWeights fresh(5, config_with(NormKind::rms));
   const at::Tensor drawn = fresh.tensor(TensorRole::projection, "a.norm.bias", {2, 3});

@@ -13,8 +13,8 @@
 
 namespace ropewalk {
 
-// A Llama of three layers with random weights, in a folder of its own: 4 query heads on 2 key heads
-// of 6 dimensions, 16 wide, 20 words. Change `config` or `tensors`, then `open`.
+// A Llama of three layers with random weights in a folder: 4 query heads, 2 key heads, head
+// dimension 6, width 16, 20 words. Change `config` or `tensors`, then call `open`.
 class TinyCheckpoint {
  public:
   TinyCheckpoint();
@@ -22,7 +22,7 @@ class TinyCheckpoint {
   Json config;
   std::map<std::string, at::Tensor> tensors;
 
-  // Final norm and head, which the others do not read.
+  // Adds the final norm and the head, which the other functions do not read.
   void add_head();
 
   struct Opened {
@@ -36,14 +36,14 @@ class TinyCheckpoint {
   // Writes the folder and opens it.
   Opened open();
 
-  // What opening layers 0 … 2 complains about, less the folder's name; "" where all is well.
+  // The error of opening layers 0 … 2, without the folder's name; "" where there is none.
   std::string complaint();
 
  private:
   TemporaryFolder folder_;
 };
 
-// Documents of these lengths, of words of the tiny checkpoint.
+// Documents of these lengths, made of words that the tiny checkpoint knows.
 std::vector<Document> tiny_documents(const std::vector<int64_t>& lengths);
 
 }  // namespace ropewalk

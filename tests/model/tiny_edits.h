@@ -8,8 +8,8 @@
 
 namespace ropewalk {
 
-// Every edit but those of outputs' means, of heads of the tiny checkpoint (4 query heads on 2 key
-// heads of 6 dimensions), for documents of up to `tokens`.
+// Every edit except those that need mean outputs, on heads of the tiny checkpoint (4 query heads, 2
+// key heads, head dimension 6), for documents of up to `tokens`.
 inline std::vector<Edit> tiny_edits(const HeadSet& heads, int64_t tokens) {
   DistanceBias distance;
   FlattenedDrift flatten;
@@ -38,8 +38,8 @@ inline std::vector<Edit> tiny_edits(const HeadSet& heads, int64_t tokens) {
           {"head:zero", heads, OutputEdit()}};
 }
 
-// Those that change nothing: S the same for all distances, a window and a cut that hold everything,
-// drifts that are zero.
+// Edits that change nothing: the same S at all distances, a window and a cut that contain
+// everything, drifts of zero.
 inline std::vector<Edit> tiny_idle_edits(const HeadSet& heads, int64_t tokens) {
   DistanceBias distance;
   FlattenedDrift flatten;

@@ -15,7 +15,7 @@ namespace ropewalk {
 
 inline constexpr int64_t kPlentyOfMemory = int64_t{1} << 30;
 
-// Keeps everything it is given and the order of the calls.
+// Records everything that it receives, and the order of the calls.
 class VectorRecorder : public Observer {
  public:
   explicit VectorRecorder(std::vector<int64_t> layers,
@@ -70,7 +70,7 @@ class ForwardTest : public testing::Test {
     run_forward(opened_.model.config, reader, documents, observers, options);
   }
 
-  // The least budget with room for one document of `tokens`.
+  // The smallest budget for one document of `tokens`.
   int64_t least_memory(int64_t last, int64_t tokens) {
     const WeightReader reader = opened_.reader({last});
     return reader.layer_bytes(0) + tokens * 16 * 4;

@@ -213,7 +213,7 @@ TEST(WeightReader, TakesFusedHeadsApart) {
   }
 }
 
-// Weights stored as columns; positions are added to embeddings.
+// Weights are stored as columns; positions are added to embeddings.
 TEST(WeightReader, TakesColumnsAndPositions) {
   TinyCheckpoint gpt2;
   gpt2.config = {{"model_type", "gpt2"}, {"vocab_size", 20}, {"n_embd", 16},    {"n_layer", 1},

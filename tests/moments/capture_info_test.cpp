@@ -38,7 +38,7 @@ CaptureInfo example() {
   return info;
 }
 
-// Says something else of the model.
+// Changes one value of the model's description.
 void describe(CaptureInfo& info, const char* path, const Json& value) {
   Json described = info.config.json();
   described[Json::json_pointer(path)] = value;
@@ -60,7 +60,7 @@ TEST(CaptureInfo, SurvivesJson) {
   EXPECT_EQ(read.identity(), info.identity());
 }
 
-// Earlier editions wrote one version of all numerics, and what was kept as a list of names.
+// Earlier editions wrote one version for all numerics, and a list of names of what was kept.
 TEST(CaptureInfo, EarlierEditionsHaveOneVersionOfAllNumerics) {
   CaptureInfo info = example();
   info.numerics = 5;
@@ -106,7 +106,7 @@ TEST(CaptureInfo, WhatChangesNumbersIs) {
   CaptureInfo other = cut;
   other.chunk_blocks_digest = "elsewhere";
   EXPECT_EQ(describe_difference(cut.identity(), other.identity()),
-            "pieces of texts are in other blocks");
+            "the pieces of texts were dealt to other blocks");
 }
 
 TEST(CaptureInfo, WhatOnlyBoundsOtherChoicesIsNot) {
@@ -116,7 +116,7 @@ TEST(CaptureInfo, WhatOnlyBoundsOtherChoicesIsNot) {
   describe(other, "/initializer_range", 0.5);
   describe(other, "/of_a_newer_family", false);
   describe(other, "/also_newer", Json::object());
-  describe(other, "/sliding_windows/1", 64);  // as long as the context: sees all of it
+  describe(other, "/sliding_windows/1", 64);  // as long as the context, so that it sees everything
   EXPECT_EQ(other.identity(), example().identity());
   describe(other, "/sliding_windows/1", 63);
   EXPECT_NE(other.identity(), example().identity());

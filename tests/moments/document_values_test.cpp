@@ -35,7 +35,7 @@ TEST(LossCollector, BinsDouble) {
   }
 }
 
-// Logits of a document, in pieces of any size.
+// The values of a document's logits, passed in pieces of any size.
 DocumentValues measured(const Document& document, const at::Tensor& logits, int64_t piece) {
   LossCollector collector(64);
   for (int64_t begin = 0; begin < logits.size(0); begin += piece) {

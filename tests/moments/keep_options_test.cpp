@@ -1,4 +1,5 @@
-// The table of what a capture keeps: each row is its own member, and something keeps it.
+// Each row of the table of what a capture keeps has its own member, and an accumulator that uses
+// it.
 #include "ropewalk/moments/keep_options.h"
 
 #include <gtest/gtest.h>
@@ -39,10 +40,10 @@ TEST(KeepOptions, EveryRowIsAnotherMember) {
   EXPECT_EQ(find_keep_option("lunch"), nullptr);
 }
 
-// An option that nothing reads would be accepted, and change nothing.
+// An option that nothing reads would be accepted but change nothing.
 TEST(KeepOptions, EveryRowSwitchesWhatHasItsName) {
   for (const KeepOption& option : kKeepOptions) {
-    if (option.key == std::string(kLossName)) continue;  // a number of documents
+    if (option.key == std::string(kLossName)) continue;  // its numbers are per document
     KeepOptions without = keep_everything();
     option.visit(without, [](auto& member) { member = {}; });
     KeepRecords expected = kept_records(shape_that_keeps(keep_everything()));
@@ -65,7 +66,7 @@ TEST(KeepOptions, AccumulatorsAndWhatStatisticsReadOfThemHaveTheNamesOfTheList) 
   EXPECT_EQ(read, names);
 }
 
-// Of one run, captures that keep other things.
+// Captures of one run that keep different things.
 class AddKeptTest : public testing::Test {
  protected:
   CaptureMoments capture(const KeepOptions& keep, int64_t documents = 6) const {
@@ -133,7 +134,7 @@ TEST_F(AddKeptTest, IsOfTheSameDocuments) {
   EXPECT_THROW(add_kept(whole, std::move(other), {"plasticity"}), InputError);
 }
 
-// A sum has what both parts have in one way.
+// A sum only has what both parts keep in the same version.
 TEST_F(AddKeptTest, SumsLackWhatIsOfOtherVersions) {
   CaptureMoments whole = capture(keep_everything()), part = capture(keep_everything());
   for (DocumentRecord& document : part.documents) document.index += 100;

@@ -1,4 +1,4 @@
-"""A small study, measured by the program; what the package makes of it is compared with the program's own files."""
+"""A small study, measured by the program; the package's results are compared with the program's files."""
 
 import gc
 import os
@@ -36,7 +36,7 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def folder(source):
-    """What `ropewalk run` made of it."""
+    """The results of `ropewalk run`."""
     out = source.root / "out"
     ropewalk("run", source.root / "study.yaml", "--out", out, "--format", "json", "--quiet")
     return out

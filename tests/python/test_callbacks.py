@@ -1,4 +1,4 @@
-"""A watch as a callback: of transformers' own Trainer, and of something that calls as Lightning does."""
+"""A watch as a callback: for transformers' Trainer, and for a caller that behaves like Lightning."""
 
 import pickle
 import subprocess
@@ -42,7 +42,7 @@ def test_the_trainer(settings, tmp_path):
 
 
 class Report(transformers.TrainerCallback):
-    """As those of wandb and TensorBoard."""
+    """Loggers like those of wandb and TensorBoard."""
 
     def __init__(self):
         self.told = []
@@ -61,7 +61,7 @@ def test_the_trainers_own_log(tmp_path):
     alone = train(tmp_path, [])
     losses = [[entry["loss"] for entry in one.state.log_history if "loss" in entry] for one in (trainer, alone)]
     assert losses[0] == losses[1]
-    with pytest.raises(ropewalk.UsageError, match='found "trainer", and no Trainer of transformers calls'):
+    with pytest.raises(ropewalk.UsageError, match='found "trainer", but the caller is not a transformers Trainer;'):
         ropewalk.trainer_callback(log="trainer").on_train_begin(None, trainer.state, None, model=make_model())
 
 
@@ -84,7 +84,7 @@ def test_a_trainer_that_failed_can_start_again(tmp_path):
 
 @pytest.fixture(params=["lightning.pytorch", "pytorch_lightning"])
 def lightning(request, monkeypatch):
-    """What the callback needs of Lightning."""
+    """What the callback needs from Lightning."""
     parts = request.param.split(".")
     for end in range(1, len(parts) + 1):
         module = types.ModuleType(".".join(parts[:end]))

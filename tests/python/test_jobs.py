@@ -1,4 +1,4 @@
-"""Jobs of the program inside Python: threads, logging, progress, interrupts, and others at the same time."""
+"""Jobs of the program inside Python: threads, logging, progress, interrupts, and several at the same time."""
 
 import concurrent.futures
 import json
@@ -17,10 +17,10 @@ from conftest import SETTINGS
 
 
 def test_threads_are_for_one_call(source):
-    """torch keeps one number of threads for the whole program: training, and the next call, get theirs back."""
+    """torch has one number of threads for the whole program: the training and the next call get theirs back."""
     import torch
 
-    def seen():  # by a thread that comes later
+    def seen():  # in a thread that is started later
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             return pool.submit(lambda: (torch.zeros(8).sum(), torch.get_num_threads())[1]).result()
 
@@ -164,7 +164,7 @@ def test_one_companion_per_verb(folder, tmp_path):
 
 @pytest.mark.parametrize("code, output", [(DAEMON, ""), (WAITING, "interrupted True")])
 def test_jobs_of_other_threads(source, code, output):
-    """A daemon thread ends with the program, and Ctrl-C is heard while another thread's job runs."""
+    """A daemon thread ends with the program, and Ctrl-C works while another thread's job runs."""
     rows = [json.loads(line) for line in (source.root / "corpus.jsonl").read_text().splitlines()]
     (source.root / "long.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 8000))
     done = subprocess.run([sys.executable, "-c", code, source.root], capture_output=True, text=True, timeout=120)
@@ -179,7 +179,7 @@ def test_standard_error_may_be_anything(source, monkeypatch):
 
 
 def test_a_listener_cannot_start_another_job(source, monkeypatch):
-    """It would wait for itself. The next job runs as ever."""
+    """It would wait for itself. The next job runs normally."""
     from ropewalk import _listener
 
     monkeypatch.setattr(_listener.Listener, "progress", lambda *_: ropewalk.inspect(source.root / "A"))

@@ -1,4 +1,4 @@
-"""The package as a whole: what an import costs and checks, and that its documents are so."""
+"""The package as a whole: what an import costs and checks, and that its documents are true."""
 
 import ast
 import importlib.util
@@ -37,7 +37,7 @@ def test_another_torch_is_one_line(monkeypatch):
 
 
 def test_the_check_is_part_of_the_import(tmp_path):
-    """A torch of another version in sight, without being imported."""
+    """A torch of another version can be found, without being imported."""
     other = tmp_path / "torch-1.0.0.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 1.0.0\n")
@@ -47,7 +47,7 @@ def test_the_check_is_part_of_the_import(tmp_path):
 
 
 def test_threads_that_are_the_first_to_use_it():
-    """At once: each sees to the end of jobs, and the program ends all the same."""
+    """At the same time: each thread registers the end of jobs, and the program still ends."""
     code = """
 import threading, ropewalk
 together = threading.Barrier(4)
@@ -67,13 +67,13 @@ def test_what_computing_needs_is_checked_without_importing_it(monkeypatch, tmp_p
     assert _module.check() is None
     monkeypatch.setattr(_module, "_installed", lambda package: None)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="ropewalk computes with torch, which is not installed: install torch [0-9.]+$"):
+    with pytest.raises(ImportError, match="ropewalk needs torch, which is not installed: install torch [0-9.]+$"):
         _module.check()
     (tmp_path / "lib").mkdir()
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: types.SimpleNamespace(submodule_search_locations=[str(tmp_path)]))
     assert _module.check() is None, "found, though nobody knows the version"
     monkeypatch.setattr(_build, "CUDA", True)
-    with pytest.raises(ImportError, match="built for GPUs, with torch .* and finds a torch without CUDA: install torch for CUDA, or"):
+    with pytest.raises(ImportError, match="built for GPUs, with torch .* but found a torch without CUDA: install torch for CUDA, or"):
         _module.check()
     (tmp_path / "lib/libtorch_cuda.so").touch()
     assert _module.check() is None

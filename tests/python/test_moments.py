@@ -1,4 +1,4 @@
-"""Moments of tensors, against the program's own capture of the same vectors."""
+"""Moments of tensors, compared with the program's capture of the same vectors."""
 
 import numpy as np
 import pyarrow.parquet
@@ -13,7 +13,7 @@ from random_moments import D, K, LAYERS, Q, T, batches, fill, same  # noqa: F401
 
 @pytest.fixture(scope="module")
 def captured(source, tmp_path_factory):
-    """What `ropewalk capture` keeps of a checkpoint, with all vectors written."""
+    """The moments that `ropewalk capture` keeps of a checkpoint, with all vectors written."""
     out = tmp_path_factory.mktemp("captured") / "A"
     program("capture", source.root / "A", "--corpus", source.root / "corpus.jsonl", "--out", out, "--context", 40, "--blocks", 4, "--dtype", "float32",
             "--device", "cpu", "--vectors", "all", "--quiet")  # fmt: skip
@@ -55,7 +55,7 @@ def test_same_numbers_as_the_programs_capture(captured, tmp_path):
 
 
 def test_all_that_a_file_holds(source, tmp_path):
-    """Every tensor, also those in float16 and what belongs to documents; loaded as moments too."""
+    """Every tensor, including float16 ones and those of documents; also after loading as moments."""
     out = tmp_path / "A"
     program("capture", source.root / "A", "--corpus", source.root / "corpus.jsonl", "--out", out, "--context", 40, "--dtype", "float32", "--device", "cpu",
             "--plasticity", "--quiet")  # fmt: skip
@@ -74,7 +74,7 @@ def test_all_that_a_file_holds(source, tmp_path):
 
 
 def test_float64_keeps_its_digits():
-    """An offset of a million spreads: float32 has none of them left."""
+    """An offset of a million spreads: in float32 no digit of the spread remains."""
     generator = torch.Generator().manual_seed(3)
     q = torch.randn(10, Q, T, D, generator=generator, dtype=torch.float64) + 1e6
     k = torch.randn(10, K, T, D, generator=generator, dtype=torch.float64) - 1e6

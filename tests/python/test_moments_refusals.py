@@ -1,4 +1,4 @@
-"""What moments of tensors refuse, and what they leave as it was."""
+"""What moments of tensors refuse, and that a refusal changes nothing."""
 
 import copy
 
@@ -29,12 +29,12 @@ WRONG = {
     "components: found 0, expected a whole number from 1 to 1024": lambda m, q, k: (m.add(0, q, k), m.analyze(components=0)),
     "positions: found list": lambda m, q, k: m.add(0, q, k, list(range(T))),
     "positions: found a tensor of torch.uint64": lambda m, q, k: m.add(0, q, k, torch.arange(T).to(torch.uint64)),
-    "q: found a tensor without numbers of its own": lambda m, q, k: m.add(0, FakeTensorMode().from_tensor(q), k),
-    "k: found a tensor without numbers of its own": lambda m, q, k: torch.func.vmap(lambda one: (m.add(0, q, one), one)[1])(k[None]),
+    "q: found a tensor without data of its own": lambda m, q, k: m.add(0, FakeTensorMode().from_tensor(q), k),
+    "k: found a tensor without data of its own": lambda m, q, k: torch.func.vmap(lambda one: (m.add(0, q, one), one)[1])(k[None]),
     "found the labels .'1', '1'.": lambda m, q, k: (m.add(0, q, k), m.add(1, q, k), ropewalk.analyze({1: m, "1": m})),
     "cannot be copied or pickled": lambda m, q, k: copy.copy(m),
     "has no tokens": lambda m, q, k: m.add(0, q[:, :, :0], k[:, :, :0]),
-    "document 1 was added to layer 0 before": lambda m, q, k: (m.add(0, q, k), m.add(0, q, k, document=1)),
+    "document 1 was already added to layer 0": lambda m, q, k: (m.add(0, q, k), m.add(0, q, k, document=1)),
     "expected the same documents in every layer": lambda m, q, k: (m.add(0, q, k), m.add(1, q[1:], k[1:]), m.to_numpy()),
     "kind 'v': expected 'q' or 'k'": lambda m, q, k: (m.add(0, q, k), m.add(1, q, k), m.moments(0, "v", 0)),
     "nothing was added yet": lambda m, q, k: m.analyze(),
@@ -56,7 +56,7 @@ def test_documents_that_were_loaded_are_not_added_again(tmp_path):
     moments.add(0, q, k)
     assert sum([moments]) is moments
     loaded = ropewalk.Moments.load(moments.save(tmp_path / "kept"))
-    with pytest.raises(ropewalk.UsageError, match="document 2 was added before"):
+    with pytest.raises(ropewalk.UsageError, match="document 2 was already added"):
         loaded.add(0, q, k, document=2)
     loaded.add(0, q, k)
     assert loaded.documents == list(range(6))
@@ -86,7 +86,7 @@ def test_a_batch_is_added_as_a_whole_or_not_at_all():
     moments, q, k = ropewalk.Moments(Q, K, D), random_batch(2, Q), random_batch(2, K)
     moments.add(0, q, k, document=[0, 5])
     for documents in ([7, 5], [1, 1]):
-        with pytest.raises(ropewalk.UsageError, match="was added to layer 0 before"):
+        with pytest.raises(ropewalk.UsageError, match="was already added to layer 0"):
             moments.add(0, q, k, document=documents)
     assert moments.documents == [0, 5]
     moments.add(0, q, k, document=np.array([7, 8]))
@@ -94,7 +94,7 @@ def test_a_batch_is_added_as_a_whole_or_not_at_all():
 
 
 def test_vectors_without_their_tokens_are_not_paired(batches, tmp_path):
-    """Nobody knows whether they are of the same documents."""
+    """It is unknown whether they come from the same documents."""
     study = ropewalk.analyze({1: fill(batches), 2: fill(batches)}, tmp_path / "out")
     assert study.changes(None).paired.unique().tolist() == [0]
     for label in (1, 2):
@@ -123,5 +123,5 @@ def test_a_value_that_is_not_finite():
     with pytest.raises(ropewalk.InputError, match="document 1") as error:
         moments.add(0, q, random_batch(3, K))
     assert "head 2" in str(error.value) and "\n" not in str(error.value)
-    with pytest.raises(ropewalk.UsageError, match="begin new ones"):
+    with pytest.raises(ropewalk.UsageError, match="start new ones"):
         moments.to_numpy()

@@ -1,4 +1,4 @@
-"""Moments beside other threads and processes, and the memory that they take."""
+"""Moments with other threads and processes, and the memory that they need."""
 
 import concurrent.futures
 import gc
@@ -46,7 +46,7 @@ def test_a_forked_process_leaves_temporary_results_alone():
 
 
 def test_memory_does_not_grow():
-    """Tensors that were added are let go."""
+    """Added tensors are released."""
     import gc
     import resource
 
@@ -63,7 +63,7 @@ def test_memory_does_not_grow():
 
 
 def test_a_launched_program_reads_what_was_saved_elsewhere(batches, tmp_path):
-    """Both write the same bytes of the same numbers."""
+    """Both write the same bytes for the same numbers."""
     fill(batches).save(tmp_path / "a", label="x")
     fill(batches).save(tmp_path / "b", label="x")
     names = ("moments.safetensors", "capture.json")
@@ -74,7 +74,7 @@ def test_a_launched_program_reads_what_was_saved_elsewhere(batches, tmp_path):
 
 @pytest.mark.parametrize("numbered", [True, False])
 def test_several_threads_add_to_one_layer(numbered):
-    """Nothing is lost, nothing counts twice."""
+    """Nothing is lost, and nothing counts twice."""
     rows, heads, tokens, d, batches = 64, 4, 32, 32, 15
     moments = ropewalk.Moments(heads, heads, d, blocks=2 * rows)
 

@@ -1,4 +1,4 @@
-"""The notebooks run, and what they show is there."""
+"""The notebooks run, and show what they should."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOKS = ["study", "statistic", "training"]  # the second reads what the first wrote
+NOTEBOOKS = ["study", "statistic", "training"]  # the second notebook reads what the first wrote
 sys.path.insert(0, str(ROOT / "tools"))
 
 import run_notebooks  # noqa: E402
@@ -16,7 +16,7 @@ import run_notebooks  # noqa: E402
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The notebooks where they find what they read, and may write."""
+    """Copies of the notebooks, with the files that they read, in a writable folder."""
     root = tmp_path_factory.mktemp("notebooks")
     for name in ("experiments", "data"):
         (root / name).symlink_to(ROOT / name)
@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 
 
 def shown(notebook):
-    """By cell: what kinds of things."""
+    """The kinds of outputs, per cell."""
     return [[sorted(output.get("data", [output["output_type"]])) for output in cell["outputs"]] for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 

@@ -1,4 +1,4 @@
-"""Results as Python reads them, against the program's files and numbers."""
+"""Results as Python reads them, compared with the program's files and numbers."""
 
 import base64
 import importlib.util
@@ -50,12 +50,12 @@ def test_other_kinds_of_tables(study, monkeypatch):
         study.table("heads", "polars")
     with pytest.raises(ropewalk.UsageError, match="pandas, polars or arrow"):
         study.table("heads", "excel")
-    with pytest.raises(ropewalk.UsageError, match="'tails' is no table"):
+    with pytest.raises(ropewalk.UsageError, match="'tails' is not a table"):
         study.table("tails")
 
 
 def test_tables_that_were_replaced_are_read_again(study, folder, tmp_path, monkeypatch):
-    """A study whose files another run replaces gives numbers of that run alone, also where it does so while they are read."""
+    """If another run replaces a study's files, even while they are read, all numbers come from that run."""
     label = study.checkpoints["label"][0]
     ropewalk.analyze([folder / "checkpoints" / label], tmp_path / "one")
     moved = tmp_path / "moved"
@@ -117,9 +117,9 @@ def test_loss(source, study, tmp_path):
     means = [row for row in measured.figure("loss").spec["datasets"]["means"] if row["checkpoint"] == "A"]
     assert [row["mean"] for row in means] == [whole.loss["A"]]
     assert "loss" not in study.figures and "loss" not in repr(study)
-    with pytest.raises(ropewalk.UsageError, match="`loss: true` in an experiment"):
+    with pytest.raises(ropewalk.UsageError, match="`loss: true` in the experiment"):
         study.loss  # noqa: B018
-    # Of captures that hold it, analyze gives it too.
+    # analyze also gives it, for captures that hold it.
     again = ropewalk.analyze([tmp_path / "out" / "checkpoints" / label for label in ("init", "A", "B")], tmp_path / "again", progress=False)
     assert list(again.loss.loss) == list(found.loss)
 
@@ -136,7 +136,7 @@ def test_changes(study, folder):
 
 
 def test_top_heads(study, folder):
-    """Against the rows of changes.csv that they are made of."""
+    """Compared with the rows of changes.csv from which they are computed."""
     rows_of = pandas.read_csv(folder / "changes.csv")
     rows_of = rows_of[(rows_of.to == "B") & rows_of.kind.isin(("baseline", "whole"))]
     assert set(rows_of["from"]) == {"init", "A"}
@@ -175,7 +175,7 @@ def test_top_heads(study, folder):
 
 
 def test_what_edits_of_top_heads_cost(study, folder, tmp_path):
-    """Of the smallest set with the heads in it, of the checkpoint that they changed to."""
+    """From the smallest set with these heads, at the checkpoint to which they changed."""
     shutil.copytree(folder, tmp_path / "out", ignore=shutil.ignore_patterns("checkpoints", "figures"))
     first, second = study.top_heads(2).itertuples()
     assert "loss_effects" not in study.top_heads()
@@ -223,7 +223,7 @@ def test_a_figure_shows_and_saves_itself(study, tmp_path, monkeypatch):
     bundle = figure._repr_mimebundle_()
     assert bundle["application/vnd.vegalite.v5+json"] is bundle["application/vnd.vegalite.v6+json"] is figure.spec
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG") and bundle["text/plain"] == repr(figure)
-    with monkeypatch.context() as without:  # where nothing can draw an image
+    with monkeypatch.context() as without:  # where no program can draw an image
         without.setattr(importlib.util, "find_spec", lambda name: None)
         bundle = figure._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.vegalite.v5+json", "application/vnd.vegalite.v6+json", "text/plain"}
@@ -257,9 +257,9 @@ def test_an_error_that_rounds_to_zero_is_no_certainty(folder):
 
 
 def test_a_wrong_label_names_the_labels(study):
-    with pytest.raises(ropewalk.UsageError, match=r"holds no capture of 'C'; there are init, A, B$"):
+    with pytest.raises(ropewalk.UsageError, match=r"has no capture of 'C'; it has init, A, B$"):
         study.capture("C")
-    with pytest.raises(ropewalk.UsageError, match=r"holds no capture of 'C'; there are init, A, B$"):
+    with pytest.raises(ropewalk.UsageError, match=r"has no capture of 'C'; it has init, A, B$"):
         study.difference("A", "C", lambda head: head.q.n)
 
 
@@ -285,9 +285,9 @@ def test_the_page_stands_in_a_frame(folder, tmp_path):
 
 
 def test_what_is_not_there(tmp_path):
-    with pytest.raises(ropewalk.SystemError, match="holds no qk.csv"):
+    with pytest.raises(ropewalk.SystemError, match="has no qk.csv"):
         ropewalk.open(tmp_path)
-    with pytest.raises(ropewalk.SystemError, match="no such folder"):
+    with pytest.raises(ropewalk.SystemError, match="this folder does not exist"):
         ropewalk.open(tmp_path / "nothing")
     (tmp_path / "qk.csv").write_text("checkpoint,layer,q_head,pc,r_q,r_k\nA,0,zero,0,1,1\n")
     study = ropewalk.open(tmp_path)
@@ -295,5 +295,5 @@ def test_what_is_not_there(tmp_path):
     with pytest.raises(ropewalk.InputError, match="zero"):
         study.components
     for ask in (lambda: study.heads, lambda: study.summary, lambda: study.changes()):
-        with pytest.raises(ropewalk.SystemError, match="there is no such"):
+        with pytest.raises(ropewalk.SystemError, match="does not exist"):
             ask()

@@ -9,7 +9,7 @@ from study_rows import study  # noqa: F401 (fixtures)
 
 
 def pc0(head):
-    """r_q, r_k and explained variance of PC0, as the tables have them."""
+    """r_q, r_k and explained variance of PC0, compared with the tables."""
     n = head.q.n + head.k.n
     offset = head.q.mean - head.k.mean
     pooled = (head.q.covariance * (head.q.n - 1) + head.k.covariance * (head.k.n - 1) + head.q.n * head.k.n / n * np.outer(offset, offset)) / (n - 1)
@@ -57,7 +57,7 @@ def r2(kind):
 
 
 def test_captured_vectors_have_tokens_of_their_own(source, tmp_path):
-    """A sample of tokens, another one for every head's queries and keys."""
+    """A sample of tokens, different for every head's queries and keys."""
     program("capture", source.root / "A", "--corpus", source.root / "corpus.jsonl", "--out", tmp_path / "capture", "--context", 40, "--blocks", 4, "--vectors", "log-uniform",
             "--rate", 3, "--quiet")  # fmt: skip
     (tmp_path / "study.yaml").write_text(
@@ -93,12 +93,12 @@ def test_captures(study):
     np.testing.assert_array_equal(capture.moments(layer, "k", kv_head).mean, whole.k.mean)
     with pytest.raises(ropewalk.UsageError, match="no query head 77 of layer 0"):
         capture.moments(0, "q", 77)
-    with pytest.raises(ropewalk.UsageError, match="holds no capture of"):
+    with pytest.raises(ropewalk.UsageError, match="has no capture of"):
         study.capture("C")
 
 
 def test_a_statistic_cannot_change_what_others_see(study):
-    """Heads that read the same keys share them."""
+    """Heads with the same keys share one object."""
     def ridge(head):
         head.k.covariance[np.diag_indices(head.k.d)] += 1
         return 0.0

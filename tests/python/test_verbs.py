@@ -1,4 +1,4 @@
-"""The verbs as functions, against the program."""
+"""The verbs as functions, compared with the program."""
 
 import json
 import re
@@ -60,7 +60,7 @@ def test_loss(source, tmp_path):
 
 
 def test_ablate(source, tmp_path):
-    """The same tables as the program's, also of a capture that lies in a temporary folder."""
+    """The same tables as the program's, also for a capture in a temporary folder."""
     rows = [list(json.loads(line)["tokens"]) for line in (source.root / "corpus.jsonl").read_text().splitlines()]
     others = [row[::-1][:40] for row in rows[:4]]
     settings = dict(controls=2, format=["json"])
@@ -95,7 +95,7 @@ def test_a_temporary_capture_lives_as_long_as_its_result(source):
 
 
 def test_capture_of_a_model_in_memory(source):
-    """What has `save_pretrained` is a model."""
+    """An object with `save_pretrained` is a model."""
     import shutil
 
     model = types.SimpleNamespace(
@@ -150,7 +150,8 @@ def test_every_option_is_a_keyword(verb):
 
     there = {name.strip("_") for name in inspect.signature(getattr(ropewalk, verb)).parameters}
     named = {name.replace("-", "_") for name in re.findall(r"^  (?:-\w,)?--([a-z][\w-]*)", program(verb, "--help"), re.M)}
-    # Of the whole program; `inspect` always gives JSON; what a run would do is for people to read; `study.figures` is the list.
+    # Not options of the functions: some concern the whole program; `inspect` always gives JSON; a dry run is text for readers; `study.figures` is the
+    # list.
     missing = named - there - {"help", "quiet", "log_level", "version", "json", "dry_run", "list"}
     assert named and missing <= ({"no_pre_rope"} if verb == "capture" else set())
 

@@ -1,4 +1,4 @@
-"""A model that is measured while it trains, against the program's capture of the same tokens."""
+"""A model that is measured while it trains, compared with the program's capture of the same tokens."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_same_numbers_as_the_programs_capture(family, attention, expected, tmp_p
 
 @pytest.mark.parametrize("family", [*FAMILIES, "yarn"])
 def test_sums_before_rope_are_the_programs(family, expected, tmp_path):
-    """Vectors are turned back; the program took them before they were turned."""
+    """Vectors are rotated back; the program recorded them before the rotation."""
     model = make_model("llama", rope_parameters=YARN) if family == "yarn" else make_model(family)
     with ropewalk.watch(model, every=1000, batches=BATCHES, out=tmp_path / "out", pre_rope=True) as watch:
         train_step(model, sgd(model), in_batches(make_documents(), BATCHES))
@@ -53,7 +53,7 @@ def test_sums_before_rope_are_the_programs(family, expected, tmp_path):
 
 
 def test_padded_batches_are_turned_back_as_a_whole(monkeypatch):
-    """RoPE that depends on a length takes that of the longest row."""
+    """RoPE that depends on a length uses that of the longest row."""
     from transformers.models.phi3 import modeling_phi3
 
     torch.manual_seed(0)
@@ -105,7 +105,7 @@ def trained(watching, out=None, compiled="", checkpoint=None, steps=6, **setting
 
 @pytest.mark.parametrize("settings", [{}, {"checkpoint": False}, {"checkpoint": True}, {"compiled": "eager"}, {"attention_dropout": 0.1}], ids=str)
 def test_training_is_left_alone(settings, tmp_path):
-    """Losses and weights, hence gradients and random numbers, are the same bits."""
+    """Losses and weights, and therefore gradients and random numbers, are equal bit for bit."""
     losses, weights = trained(False, **settings)
     seen, found = trained(True, tmp_path / "out", **settings)
     assert torch.equal(losses, seen)
@@ -131,7 +131,7 @@ def test_gradient_checkpointing_counts_once(reentrant, expected, tmp_path):
 
 
 def test_a_compiled_model(expected, tmp_path):
-    """Its graph is broken at measured steps alone, and variants are kept."""
+    """Its graph breaks at measured steps only, and compiled variants are kept."""
     model, documents = make_model(), make_documents()
     torch._dynamo.reset()
     compiled, optimizer, graphs = torch.compile(model, backend="eager"), sgd(model), []
@@ -147,7 +147,7 @@ def test_a_compiled_model(expected, tmp_path):
 
 
 def test_packed_documents_are_told_by_their_positions(tmp_path):
-    """Rows that hold several documents count as these do."""
+    """Rows that hold several documents count as these documents."""
     documents = make_documents()
     rows = [documents[batch::BATCHES].reshape(1, -1) for batch in range(BATCHES)]
     positions = torch.arange(TOKENS).repeat(3)[None]
@@ -156,7 +156,7 @@ def test_packed_documents_are_told_by_their_positions(tmp_path):
     alone = watched(make_model(), documents, tmp_path / "alone")
     for name in ("block.tokens", "block.position_mean", "block.position_scatter"):
         np.testing.assert_allclose(packed.tensors[name], alone.tensors[name], rtol=1e-12)
-    # The first layer has seen nothing of other documents.
+    # The first layer has not seen the other documents.
     for name in ("query.mean", "query.position", "key.products"):
         first = slice(0, 2)
         scale = np.abs(alone.tensors[name][first]).max()
@@ -164,7 +164,7 @@ def test_packed_documents_are_told_by_their_positions(tmp_path):
 
 
 class GivesPositions(torch.nn.Module):
-    """Called without positions, it gives the model inside some."""
+    """Called without positions, the model passes them to some inner modules."""
 
     def __init__(self, model, positions):
         super().__init__()
@@ -223,7 +223,7 @@ def test_padding_does_not_count(attention, side, tmp_path):
 
 
 def test_padding_of_every_kind_of_mask():
-    """As functions of attention get it: flash, flex, a mask with window, one of added numbers."""
+    """Masks as attention functions receive them: flash, flex, a mask with a window, and an additive one."""
     from torch.nn.attention.flex_attention import create_block_mask
 
     real = torch.tensor([[1, 1, 1, 0], [0, 1, 1, 1]])
@@ -239,7 +239,7 @@ def test_padding_of_every_kind_of_mask():
 
 @pytest.mark.parametrize("checkpoint", [None, False, True])
 def test_evaluation_and_generation_do_not_count(checkpoint, tmp_path):
-    """Also where activations are computed again, so that a training pass may have no gradients at first."""
+    """Also where activations are recomputed, so that a training pass may begin without gradients."""
     model, documents = make_model(), make_documents()
     if checkpoint is not None:
         model.gradient_checkpointing_enable({"use_reentrant": checkpoint})

@@ -1,4 +1,4 @@
-"""What follows for all processes from what each says of a measurement."""
+"""What all processes conclude from what each reports about a measurement."""
 
 import pytest
 from ropewalk._agreement import Problem, Said, agreement
@@ -14,7 +14,7 @@ def closing(*said):
     return [one._replace(closes=True) for one in said]
 
 
-# What processes say; whether measuring is over for all, who is gone, and whether the measurement is ready.
+# Reports of processes; whether measuring is over for all, who has gone, and whether the measurement is ready.
 CASES = {
     "all have their batches": ([FULL, FULL], False, [], True),
     "one lacks some": ([FULL, PART], False, [], False),

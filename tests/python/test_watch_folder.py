@@ -1,4 +1,4 @@
-"""What a watch writes and reads: a step writes itself and nothing else, however many there are, and nothing that was measured is lost."""
+"""What a watch writes and reads: a step writes only its own files, however many there are, and nothing measured is lost."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from watch_models import TOKENS, in_batches, make_documents, make_model, same, s
 
 
 class Tiny(torch.nn.Module):
-    """One layer of two heads, which taps what it was given."""
+    """One layer of two heads, which taps its inputs."""
 
     def __init__(self):
         super().__init__()
@@ -42,7 +42,7 @@ def train(out, steps, seen=None, **options):
 
 
 def counted(name):
-    """Bytes that this process read (rchar) or wrote (wchar)."""
+    """The bytes that this process read (rchar) or wrote (wchar)."""
     return int(re.search(rf"{name}: (\d+)", Path("/proc/self/io").read_text())[1])
 
 
@@ -51,7 +51,7 @@ def resident():
 
 
 def test_two_thousand_steps(tmp_path):
-    """The last hundred write and read what the first hundred did; starting again reads nothing of them."""
+    """The last hundred steps write and read as much as the first hundred; starting again reads none of them."""
     noted = {}
 
     def note(step):
@@ -73,7 +73,7 @@ def test_two_thousand_steps(tmp_path):
 
 
 def test_tables_are_those_of_all_moments(tmp_path):
-    """Made of what was analyzed step by step, they are what `analyze` makes of the captures."""
+    """Tables made from stored analyses are equal to those of `analyze`."""
     model, documents = make_model(), make_documents()
     optimizer = sgd(model)
     with ropewalk.watch(model, every=1, batches=4, out=tmp_path / "out", errors="raise", pre_rope=True):
@@ -88,7 +88,7 @@ def test_tables_are_those_of_all_moments(tmp_path):
 
 
 def test_reading_a_folder_that_a_watch_is_writing(tmp_path):
-    """Or that it was writing when its process was killed."""
+    """Or a step that was being written when its process was killed."""
     model = make_model()
     optimizer = sgd(model)
     watch = ropewalk.watch(model, every=1, batches=1, out=tmp_path / "out", errors="raise")
@@ -101,7 +101,7 @@ def test_reading_a_folder_that_a_watch_is_writing(tmp_path):
     watch.abort()
     assert list(ropewalk.open(tmp_path / "out").checkpoints.step) == [0, 1, 2]
     assert (tmp_path / "out" / "qk.csv").exists(), "for the program too"
-    # An analysis of another edition is made again; a step of which nothing can be read is left out.
+    # An analysis by another edition is computed again; an unreadable step is left out.
     (tmp_path / "out" / "checkpoints" / "step-0" / "analysis.bin").write_bytes(b"ropewalk 0.0.1\n")
     (tmp_path / "out" / "checkpoints" / "step-1" / "analysis.bin").unlink()
     (tmp_path / "out" / "checkpoints" / "step-1" / "moments.safetensors").write_bytes(b"no")
@@ -113,7 +113,7 @@ def test_reading_a_folder_that_a_watch_is_writing(tmp_path):
 
 
 def test_nothing_that_was_measured_is_removed(tmp_path, caplog):
-    """Training that starts again without step= is another course: each has a folder."""
+    """Training that starts again without step= is another course; each course gets a folder."""
     for _ in range(3):
         train(tmp_path / "out", 4)
     courses = sorted((tmp_path / "out" / "replaced").iterdir())
@@ -121,7 +121,7 @@ def test_nothing_that_was_measured_is_removed(tmp_path, caplog):
     for course in courses:
         assert {ropewalk.Capture.open(path).info["label"] for path in course.iterdir()} == {path.name for path in course.iterdir()}
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d(-\d+)?", course.name)
-    assert caplog.text.count("step= says where training goes on") == 2
+    assert caplog.text.count("step= sets the step at which training continues") == 2
     assert list(ropewalk.open(tmp_path / "out").checkpoints.step) == [0, 1, 2, 3]
 
 
@@ -129,14 +129,14 @@ def test_without_a_folder_no_moments_are_kept():
     watch = train(None, 2)
     assert list(watch.study.heads.checkpoint.unique()) == ["step-0", "step-1"]
     for use in (lambda: watch.study.capture("step-0"), lambda: watch.study.jackknife(lambda head: 1.0), lambda: watch.study.difference("step-0", "step-1", lambda head: 1.0)):
-        with pytest.raises(ropewalk.UsageError, match="watch was given no out=, so it keeps tables and no moments: name a folder with out="):
+        with pytest.raises(ropewalk.UsageError, match="watch has no out=, so it keeps tables but no moments; name a folder with out="):
             use()
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "qk.csv", "summary.json"])
 def test_results_of_others_are_refused(name, tmp_path):
     (tmp_path / name).write_text("{}")
-    with pytest.raises(ropewalk.UsageError, match=f"holds {name}, which no watch wrote; name another folder with out="):
+    with pytest.raises(ropewalk.UsageError, match=f"holds {name}, which was not written by a watch; name another folder with out="):
         ropewalk.watch(make_model(), out=tmp_path)
     (tmp_path / name).unlink()
     (tmp_path / "events.out.tfevents").write_text("of the training itself")
@@ -160,7 +160,7 @@ class Others:
 
 
 def test_a_process_keeps_what_it_keeps_alone(monkeypatch):
-    """Whatever the number of processes; what is sent is counted in tests/moments/collectors/join_batches_test.cpp."""
+    """The same for any number of processes; tests/moments/collectors/join_batches_test.cpp counts what is sent."""
     sizes = {}
     for processes in (1, 64, 256):
         monkeypatch.setattr(_watch, "Processes", lambda group, processes=processes: Others(processes))
@@ -201,7 +201,7 @@ def test_a_model_with_something_around_it(around, tmp_path):
 
 
 def test_a_batch_that_the_training_skips_is_left_out(tmp_path):
-    """As GradScaler skips it. The others are as if it had not been there."""
+    """Skipped like GradScaler does it. The other steps are as if this one had not existed."""
     told, documents = [], make_documents(12)
     for name, poisoned in (("with", True), ("without", False)):
         model = make_model()

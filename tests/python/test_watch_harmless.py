@@ -1,4 +1,4 @@
-"""Whatever fails in a watch, the training does what it does without one, to the last bit; and it is said once."""
+"""Whatever fails in a watch, the training does the same as without one, to the last bit; and the failure is reported once."""
 
 import re
 

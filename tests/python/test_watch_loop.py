@@ -1,4 +1,4 @@
-"""What a watch does in a training loop: when it measures, what it tells, where results go, and many processes."""
+"""A watch in a training loop: when it measures, what it reports, where results are written, and several processes."""
 
 import contextlib
 import copy
@@ -72,7 +72,7 @@ def test_a_measurement_takes_the_steps_that_it_needs(tmp_path):
 
 
 def test_a_measurement_of_one_set_of_weights(tmp_path):
-    """What the step has of batches, and further passes: the program's capture of the same weights and tokens. Training does not see them."""
+    """The batches of the step, and additional passes: equal to the program's capture of the same weights and tokens. The training is not affected."""
     documents, losses = make_documents(), {}
     for name, dropout in (("plain", 0.1), ("passes", 0.1), ("without dropout", 0.0)):
         model = make_model(attention_dropout=dropout)
@@ -99,18 +99,18 @@ def test_a_measurement_of_one_set_of_weights(tmp_path):
 
 
 def test_passes_that_fail(tmp_path, caplog):
-    """The measurement takes batches of the steps that follow."""
+    """The measurement then uses batches of the next steps."""
     model = make_model()
     optimizer = sgd(model)
     with ropewalk.watch(model, every=10, batches=2, out=tmp_path / "out", passes=lambda model: 1 / 0):
         for _ in range(3):
             train_step(model, optimizer, [make_documents()])
     assert list(ropewalk.open(tmp_path / "out").checkpoints.label) == ["step-0…1"] and model.training
-    assert "ZeroDivisionError" in caplog.text and "batches of the steps that follow take their place" in caplog.text
+    assert "ZeroDivisionError" in caplog.text and "batches of the next steps are used instead" in caplog.text
 
 
 def test_weights_that_move_while_they_are_measured_are_flagged(tmp_path):
-    """With a rate of learning that no one would take."""
+    """With an unreasonable learning rate."""
     told = []
     for rate in (0.0, 3.0):
         model = make_model()
@@ -132,8 +132,8 @@ def test_steps_that_are_not_measured_are_said(caplog):
             train_step(model, optimizer, [make_documents()])
     lines = [record.getMessage() for record in caplog.records if record.name == "ropewalk"]
     assert lines == [
-        "watch: step 2 is not measured, as the measurement of step 0 has 2 of 3 batches; expected a longer every=, fewer batches=, or passes=",
-        "watch: 2 steps were not measured: 2, 6; measurements before them were unfinished",
+        "watch: step 2 is not measured, because the measurement of step 0 has 2 of 3 batches; expected a longer every=, fewer batches=, or passes=",
+        "watch: 2 steps were not measured: 2, 6; the measurements before them were unfinished",
     ]
 
 
@@ -173,7 +173,7 @@ def test_training_goes_on_in_the_same_folder(tmp_path):
         with pytest.raises(ropewalk.SystemError, match="in use by process"):
             ropewalk.watch(make_model(), out=tmp_path / "out")
     (tmp_path / "other" / "checkpoints" / "A").mkdir(parents=True)
-    with pytest.raises(ropewalk.InputError, match="is no step of a watch"):
+    with pytest.raises(ropewalk.InputError, match="is not a step of a watch"):
         ropewalk.watch(make_model(), out=tmp_path / "other")
     (tmp_path / "file").write_text("")
     with pytest.raises(ropewalk.SystemError, match="cannot be a results folder"):
@@ -201,7 +201,7 @@ def test_the_context_is_that_of_the_longest_batch(tmp_path):
 
 
 def test_who_is_told_may_close_the_watch():
-    """And may fail: the step counts all the same."""
+    """It may fail; the step still counts."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     model = make_model()
@@ -265,7 +265,7 @@ def test_an_optimizer_that_takes_over_is_counted(caplog):
         assert watch.step == 3
         for _ in range(4):
             everything.step()
-        assert watch.step == 7 and "two steps without" in caplog.text
+        assert watch.step == 7 and "two steps while" in caplog.text
 
 
 def test_a_model_is_copied_and_saved_while_it_is_measured():

@@ -6,7 +6,7 @@ from watch_models import make_documents, make_model, same, watched
 
 
 def test_processes_that_train_unlike_each_other(tmp_path):
-    """One sees nothing but padding; one makes two passes per step. Neither makes the other wait."""
+    """One process sees only padding; one makes two passes per step. Neither makes the other wait."""
     two_processes(tmp_path, "unlike")
     padded, passes = (ropewalk.open(tmp_path / name) for name in ("padded", "passes"))
     documents = make_documents()

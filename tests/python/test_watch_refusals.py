@@ -1,4 +1,4 @@
-"""What a watch refuses, in one line; nothing is left behind."""
+"""What a watch refuses, in one line and without leaving files."""
 
 import gc
 import weakref
@@ -12,7 +12,7 @@ from watch_models import make_documents, make_model, sgd
 
 
 def refused(kind, message, model, train):
-    """One line, and nothing is left behind."""
+    """One line, and no files are left."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     with pytest.raises(kind, match=message) as error, ropewalk.watch(model, batches=1, every=10, errors="raise") as watch:
@@ -58,17 +58,17 @@ def test_values_that_are_not_finite():
 
 
 def test_a_model_without_attention_that_is_known():
-    """At once, not after the first step."""
-    with pytest.raises(ropewalk.UsageError, match="no attention of Linear goes through an attention interface of transformers: expected one of which it does, or layers="):
+    """Immediately, not after the first step."""
+    with pytest.raises(ropewalk.UsageError, match="no attention of Linear uses the attention interface of transformers: expected a model that does, or layers="):
         ropewalk.watch(torch.nn.Linear(4, 4))
     assert not _global_optimizer_post_hooks
 
 
 def test_sums_before_rope_of_models_that_are_not_known():
-    with pytest.raises(ropewalk.UsageError, match="pre_rope: Linear has no configuration of transformers, which says how RoPE turns; leave pre_rope out"):
+    with pytest.raises(ropewalk.UsageError, match="pre_rope: Linear has no transformers configuration, which would say how RoPE rotates; leave pre_rope out"):
         ropewalk.watch(torch.nn.Linear(4, 4), layers=1, pre_rope=True)
     config = make_model().config
-    with pytest.raises(ropewalk.UsageError, match="config says 3, 4, 2, 8 layers, query heads, key heads and dimensions, the vectors have 3, 4, 4, 8: expected"):
+    with pytest.raises(ropewalk.UsageError, match="config has 3, 4, 2, 8 layers, query heads, key heads and dimensions, but the vectors have 3, 4, 4, 8: expected"):
         ropewalk.Moments(4, 4, 8, layers=3, config=config)
     with pytest.raises(ropewalk.InputError, match="config: .*model_type 'nobody'"):
         ropewalk.Moments(4, 2, 8, layers=3, config={**config.to_dict(), "model_type": "nobody"})
@@ -92,7 +92,7 @@ OPTIONS = {
     "model: found str": lambda: ropewalk.watch("gpt2"),
     "every: found 0, expected a whole number from 1 on": lambda: ropewalk.watch(make_model(), every=0),
     "batches: found 1.5": lambda: ropewalk.watch(make_model(), batches=1.5),
-    r"layers: found \[3\], expected numbers of layers from 0 to 2": lambda: ropewalk.watch(make_model(), layers=[3]),
+    r"layers: found \[3\], expected layer numbers from 0 to 2": lambda: ropewalk.watch(make_model(), layers=[3]),
     "out: found '', expected a folder": lambda: ropewalk.watch(make_model(), out=""),
     "passes: found list, expected a function of the model": lambda: ropewalk.watch(make_model(), passes=[]),
     "errors: found 'ignore', expected 'warn' or 'raise'": lambda: ropewalk.watch(make_model(), errors="ignore"),
@@ -132,5 +132,5 @@ def test_a_watch_that_was_forgotten_lets_its_model_go():
 def test_an_exception_of_the_training_comes_through(tmp_path):
     with pytest.raises(KeyError), ropewalk.watch(make_model(), out=tmp_path / "out"):
         raise KeyError("mine")
-    with pytest.raises(ropewalk.SystemError, match=r"holds no qk\.csv"):
+    with pytest.raises(ropewalk.SystemError, match=r"has no qk\.csv"):
         ropewalk.open(tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Modules of your own, which hand their queries and keys to a watch."""
+"""Modules of the user's own, which pass their queries and keys to a watch."""
 
 import copy
 import io
@@ -11,7 +11,7 @@ from watch_models import sgd
 
 
 class Own(torch.nn.Module):
-    """Attention that transformers does not know."""
+    """An attention that transformers does not know."""
 
     def __init__(self):
         super().__init__()
@@ -62,7 +62,7 @@ def test_a_module_that_holds_its_watch_is_copied_and_saved(tmp_path):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 def test_numbers_that_are_large(dtype, tmp_path):
-    """Their squares overflow float32 over all heads together, and those of no head alone; then those of one."""
+    """First the squares of all heads together overflow float32, but those of no single head; then those of one head."""
     generator = torch.Generator().manual_seed(4)
     q, k = (torch.randn(3, heads, 24, 8, generator=generator) for heads in (4, 2))
     model, told = Own(), []
@@ -77,7 +77,7 @@ def test_numbers_that_are_large(dtype, tmp_path):
 
 
 def test_rows_cost_what_one_row_costs():
-    """Rows as a projection gives them, a token's heads side by side: a GPU is told once of all of them."""
+    """Rows in the layout of a projection, with a token's heads adjacent: a GPU gets one launch for all of them."""
 
     def operations(rows):
         q, k = (torch.randn(rows, 24, heads, 8).transpose(1, 2) for heads in (4, 2))

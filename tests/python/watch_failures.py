@@ -18,11 +18,11 @@ from torch.nn.parallel import DistributedDataParallel
 from watch_models import TOKENS, make_documents, make_model
 
 STEPS = 40
-HANGS = 10  # seconds that no failure may cost
+HANGS = 10  # seconds; no failure may cost more
 
 
 class Training:
-    """One process's part of a training, and what a failure does to it."""
+    """One process's part of a training, and what a failure changes in it."""
 
     def __init__(self, rank, parallel):
         self.rank, self.parallel, self.step, self.watch, self.callback = rank, parallel, 0, None, None
@@ -32,7 +32,7 @@ class Training:
         self.documents = make_documents(4, seed=7 + rank)
 
     def train(self, prepare=None, between=None):
-        """Losses of all steps. A step whose gradients are not finite is skipped, unless nobody looks."""
+        """Losses of all steps. A step whose gradients are not finite is skipped, unless the test does not check them."""
         losses = []
         for self.step in range(STEPS):
             if self.callback is not None:
@@ -50,7 +50,7 @@ class Training:
         return torch.stack(losses)
 
 
-# What happens in a step, with a watch and without.
+# Failures in a step, which happen with a watch and without.
 
 
 @contextlib.contextmanager
@@ -68,7 +68,7 @@ def poisoned_weights(training, inputs):
 
 @contextlib.contextmanager
 def lost_weights(training, inputs):
-    """Queries that are not finite from some step on: the training is lost, and goes on."""
+    """Queries that are not finite from some step on: the training is lost, but continues."""
     if training.step == 10:
         with torch.no_grad():
             training.model.model.layers[1].self_attn.q_proj.weight[3] = float("nan")
@@ -86,7 +86,7 @@ def padding_alone(training, inputs):
 
 @contextlib.contextmanager
 def prefix(training, inputs):
-    """Keys that come before all queries, as prefix tuning has them."""
+    """Keys before all queries, as prefix tuning adds them."""
     if training.step < 6 and training.rank == 0:
         cache = transformers.DynamicCache()
         for layer in range(3):
@@ -95,7 +95,7 @@ def prefix(training, inputs):
     yield
 
 
-# What happens beside the training.
+# Failures outside the training.
 
 
 def odd_tap(training):
@@ -104,7 +104,7 @@ def odd_tap(training):
 
 
 def no_memory(training):
-    """Something that nobody thought of fails where queries and keys are added."""
+    """An unexpected error where queries and keys are added."""
     measurement = training.watch._measuring.measurement
     if measurement is not None and training.rank == 1 - (not training.parallel):
 
@@ -115,7 +115,7 @@ def no_memory(training):
 
 
 def close_early(training):
-    """In one process alone, the last one."""
+    """In a single process, the last one."""
     if training.step == 9 and training.rank == int(training.parallel):
         training.callback.watch.close()
 
@@ -136,13 +136,13 @@ class Full:
 
 
 def damaged(folder):
-    """A step that was measured before, and is not what it was."""
+    """A step that was measured before and then damaged."""
     (folder / "checkpoints" / "step-0").mkdir(parents=True)
     for name in ("analysis.bin", "moments.safetensors", "capture.json"):
         (folder / "checkpoints" / "step-0" / name).write_text("damaged")
 
 
-# By name: options of the watch, what happens, and what the one warning says; None: there is none.
+# By name: options of the watch, the failure, and the text of the one warning; None: there is no warning.
 FAILURES = {
     "logger": (dict(log=raising), {}, "KeyError: "),
     "disk": ({}, {}, "File too large|No space left|cannot"),
@@ -168,7 +168,7 @@ class Heard(logging.Handler):
 
 
 def train_with(name, out, rank=0, parallel=False):
-    """Losses, and what was warned of."""
+    """Losses and warnings."""
     options, happens, _ = FAILURES[name]
     training, heard = Training(rank, parallel), Heard()
     if name == "damaged" and rank == 0:
@@ -206,7 +206,7 @@ def plain(name, rank=0, parallel=False):
 
 
 def raised(name, out, rank):
-    """At which step, and what, where errors are to be raised: in both processes, though only one has them."""
+    """At which step, and which error, where errors are raised: in both processes, although only one has the error."""
     options, happens, _ = FAILURES[name]
     training = Training(rank, True)
     training.watch = ropewalk.watch(training.run, **{"every": 4, "batches": 4, "out": out, "errors": "raise", **options})
@@ -219,7 +219,7 @@ def raised(name, out, rank):
     return "nothing"
 
 
-RAISED = ("shape", "logger", "prefix")  # some that one process alone meets
+RAISED = ("shape", "logger", "prefix")  # failures that occur in only one process
 
 
 def main(folder):

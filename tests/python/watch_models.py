@@ -1,4 +1,4 @@
-"""Tiny models of transformers, steps of their training, and what a watch makes of these."""
+"""Tiny transformers models, training steps for them, and captures that a watch makes."""
 
 import numpy as np
 import ropewalk
@@ -29,12 +29,12 @@ def make_documents(count=12, seed=1):
 
 
 def in_batches(documents, batches=4):
-    """Document i lies in batch i modulo `batches`: where `ropewalk capture --blocks` puts it."""
+    """Document i is in batch i modulo `batches`, like in the blocks of `ropewalk capture --blocks`."""
     return [documents[batch::batches] for batch in range(batches)]
 
 
 def train_step(model, optimizer, batches, **inputs):
-    """One step of the optimizer, of several batches. Gives the losses."""
+    """One step of the optimizer with several batches. Returns the losses."""
     losses = []
     for batch in batches:
         loss = model(input_ids=batch, labels=batch, **inputs).loss
@@ -50,14 +50,14 @@ def sgd(model):
 
 
 def watched(model, documents, out, train=train_step, batches=None, **inputs):
-    """One measured step; gives its capture."""
+    """One measured step; returns its capture."""
     with ropewalk.watch(model, every=1000, batches=BATCHES, out=out, errors="raise"):
         train(model, sgd(model), batches or in_batches(documents, BATCHES), **inputs)
     return ropewalk.open(out).capture("step-0")
 
 
 def same(found, expected, tolerance=2e-6):
-    """Moments, relative to the largest of their kind."""
+    """Differences of moments, relative to the largest of their kind."""
     names = {f"{kind}.{field}" for kind in ("query", "key") for field in ("mean", "position", "products", "block_mean", "block_position", "block_products", "layer")}
     for name in names | {"document.index", "block.tokens", "block.position_mean", "block.position_scatter"}:
         ours, theirs = np.asarray(found.tensors[name], float), np.asarray(expected.tensors[name], float)

@@ -1,4 +1,4 @@
-// A real browser on real reports, as a reader has them: opened from disk.
+// Opens real reports in a real browser, from disk like a reader.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ const FLAGS = [
   "--disable-sync",
 ];
 
-/** Where make_reports.py wrote its folders. */
+/** The folder into which make_reports.py wrote. */
 export const reports = process.env.ROPEWALK_REPORTS;
 export const report = (name) => join(reports, name, "report.html");
 
@@ -26,7 +26,7 @@ export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS });
 }
 
-/** A page of a report that notes every request and every complaint. */
+/** A page of a report; records every request and every error. */
 export async function open(browser, file, fragment = "", options = {}) {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 900 },
@@ -71,34 +71,34 @@ export function readCsv(text) {
 export const readTable = (name) => readCsv(readFileSync(join(reports, name, "qk.csv"), "utf8"));
 export const readSummary = (name) => JSON.parse(readFileSync(join(reports, name, "summary.json"), "utf8"));
 
-/** Reads what a download holds. */
+/** Reads a downloaded file. */
 export async function downloaded(page, press) {
   const [download] = await Promise.all([page.waitForEvent("download"), press()]);
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
 }
 
-/** Waits until the page has drawn what was last asked for. */
+/** Waits until the page has drawn the latest state. */
 export const settled = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 
-/** Takes one of a list in groups, by its key. */
+/** Chooses an option of a list in groups, by its key. */
 export async function choose(page, label, key) {
   await page.click(`.picker-button[aria-label^="${label}: "]`);
   await page.click(`.picker-box:not([hidden]) [data-key="${key}"]`);
   await settled(page);
 }
 
-/** Where a number pair of the portrait stands in its own coordinates. */
+/** The position of a pair of numbers in the portrait's own coordinates. */
 export const portraitSpot = (r_q, r_k) => [52 + ((r_q + 0.05) / 1.1) * 500, 520 - ((r_k + 1.05) / 2.1) * 512];
 
-/** As the page writes numbers. */
+/** A number in the format of the page. */
 export function shown(value, digits = 3) {
   if (value === "" || value === null || value === undefined) return "–";
   const text = Number(value).toFixed(digits);
   return text.startsWith("-") ? (Number(text) === 0 ? text.slice(1) : `−${text.slice(1)}`) : text;
 }
 
-/** A standard error; one that rounding takes away is said to be smaller than the last digit. */
+/** A standard error; one that would round to 0 is shown as smaller than the last digit. */
 export function error(se, digits = 3) {
   const text = shown(se, digits);
   return Number(se) > 0 && Number(text) === 0 ? `<${(10 ** -digits).toFixed(digits)}` : text;

@@ -1,4 +1,4 @@
-"""Writes the results folders that the report's tests open, and a report of each: make_reports.py OUT."""
+"""Writes the results folders that the report's tests open, with a report of each: make_reports.py OUT."""
 
 import json
 import math
@@ -24,7 +24,7 @@ STATISTICS = ("mean_r_q", "mean_r_k", "mean_abs_r_k", "sd_r_q", "sd_r_k", "pc0_e
 
 
 def with_errors(table: pandas.DataFrame, seed=5) -> pandas.DataFrame:
-    """Standard errors and stabilities that differ, as real ones do: they decide the file's size."""
+    """Standard errors and stabilities that vary like real ones, because they decide the file's size."""
     rng = np.random.default_rng(seed)
     for column, scale in (("r_q_se", 0.01), ("r_k_se", 0.02), ("explained_variance_se", 0.004)):
         table[column] = scale * rng.gamma(3, 0.3, len(table))
@@ -35,7 +35,7 @@ def with_errors(table: pandas.DataFrame, seed=5) -> pandas.DataFrame:
 
 
 def with_time(table: pandas.DataFrame) -> pandas.DataFrame:
-    """Steps and tokens of checkpoints whose labels say them."""
+    """Steps and tokens of checkpoints whose labels state them."""
     steps = pandas.to_numeric(table.checkpoint.str.extract(r"^s(?:tep)?(\d+)$")[0]).astype("Int64")
     table.insert(4, "step", steps)
     table.insert(5, "tokens", steps * 4096)
@@ -58,7 +58,7 @@ def smollm3_size() -> pandas.DataFrame:
 
 
 def differences(summary: dict, table: pandas.DataFrame, whole=False) -> list[dict]:
-    """Between consecutive checkpoints of the run, as analyze states them; `whole`: between the first and the last."""
+    """Differences between consecutive checkpoints, as analyze writes them; `whole`: between the first and the last."""
     flagged = set(table[table.flag.str.contains("random_weights")].checkpoint)
     labels = [entry["label"] for entry in summary["checkpoints"] if entry["label"] not in flagged]
     pc0 = table[table.pc == 0]
@@ -75,7 +75,7 @@ def differences(summary: dict, table: pandas.DataFrame, whole=False) -> list[dic
         for key in ("mean_r_q", "mean_r_k"):  # of all heads, and of those whose axis stayed
             heads = int((pc0.checkpoint == after).sum())
             entry[key] |= {"heads": heads, "stayed": entry[key] | {"value": entry[key]["value"] + 0.004, "heads": heads - 3, "real": False}}
-        if after == labels[-1]:  # signs of the two differ: neither is real
+        if after == labels[-1]:  # the signs of the two differ, so neither is real
             entry["mean_r_q"]["stayed"]["value"] = -entry["mean_r_q"]["value"] / 2
             entry["mean_r_q"]["real"] = entry["mean_r_q"]["stayed"]["real"] = False
             nothing = {"value": None, "se": None, "real": False, "heads": 0}
@@ -126,7 +126,7 @@ def write(folder: Path, table: pandas.DataFrame, name: str | None, summary=True)
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
-# How large numbers of heads are that are no shares or correlations.
+# Typical sizes of numbers per head that are not shares or correlations.
 SIZES = {"bias_strength": 1e-3, "alpha_k": 3e-4, "rank90_q": 40, "logit_const": -20}
 
 
@@ -140,7 +140,9 @@ def made_up_flags(rope: np.ndarray, rng) -> list[str]:
 
 
 def with_numbers_of_heads(folder: Path, empty: str | None = None) -> None:
-    """Writes a heads.csv with made-up numbers of every statistic that the page of the folder knows, and the page anew. `empty`: a column without any."""
+    """Writes a heads.csv with made-up numbers for every statistic of the page in the folder, and the page again. `empty`: a column without
+    numbers.
+    """
     rng = np.random.default_rng(9)
     page = (folder / "report.html").read_text()
     start = page.index('id="data">') + len('id="data">')
@@ -184,7 +186,7 @@ def distance_windows(context: int) -> np.ndarray:
 
 
 def with_series(folder: Path, pairs: int, contexts: dict[str, int], holes=False) -> None:
-    """Writes a bands.csv and a curves.csv with made-up numbers, and the page anew. theta changes where the context does. `holes`: what may be missing."""
+    """Writes a bands.csv and a curves.csv with made-up numbers, and the page again. theta changes with the context. `holes`: some are missing."""
     rng = np.random.default_rng(13)
     table = pandas.read_csv(folder / "qk.csv", keep_default_na=False)
     heads = table[table.pc == 0][["checkpoint", "layer", "q_head", "kv_head", "rope"]].reset_index(drop=True)
@@ -225,7 +227,7 @@ def with_series(folder: Path, pairs: int, contexts: dict[str, int], holes=False)
 
 
 def hostile() -> pandas.DataFrame:
-    """Names that want to be markup, heads without numbers, a head that one checkpoint lacks."""
+    """Names that look like markup, heads without numbers, a head that one checkpoint lacks."""
     table = with_time(with_errors(synthetic.demo_like(baseline=False)))
     labels = list(dict.fromkeys(table.checkpoint))
     table = table.replace({"checkpoint": {labels[1]: HOSTILE, labels[2]: 'quote " comma, \u2028 & é'}})
@@ -240,7 +242,7 @@ def hostile() -> pandas.DataFrame:
 
 
 def with_losses(folder: Path) -> None:
-    """Writes a loss.csv with made-up numbers, what summary.json says of it, and the page anew."""
+    """Writes a loss.csv with made-up numbers, its entries in summary.json, and the page again."""
     rng = np.random.default_rng(17)
     stated = json.loads((folder / "summary.json").read_text())
     stated["loss"], rows = {}, []
@@ -266,7 +268,9 @@ def with_losses(folder: Path) -> None:
 
 
 def with_effects(folder: Path) -> None:
-    """Writes the tables of edits of heads with made-up numbers, and the page anew: of the first head to look at alone, and of a set with the first two."""
+    """Writes the tables of edits of heads with made-up numbers, and the page again: for the first head to look at alone, and for a set with the
+    first two.
+    """
     first, second = ((one["layer"], one["q_head"]) for one in json.loads((folder / "summary.json").read_text())["top_heads"][:2])
     last = list(dict.fromkeys(pandas.read_csv(folder / "qk.csv").checkpoint))[-1]
     name = lambda heads: ",".join(f"{layer}.{head}" for layer, head in heads)
@@ -282,7 +286,7 @@ def with_effects(folder: Path) -> None:
     subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
-# By label, as summary.json states them.
+# By label, as in summary.json.
 CONTEXTS = {"before": 512, "A@512": 512, "B@512": 512, "A@1024": 1024, "B@1024": 1024, "after": 1024}
 AWKWARD = {"hasOwnProperty": 512, "constructor": 512, "__proto__": 512, "toString": 512, "valueOf": 2048, "=1+1": 2048}
 CONTEXTS |= AWKWARD
@@ -298,7 +302,7 @@ def contexts() -> pandas.DataFrame:
 
 
 def awkward() -> pandas.DataFrame:
-    """Names that every object has or a spreadsheet takes for a formula, two contexts, steps that double, a random baseline, errors that are missing."""
+    """Names that every JavaScript object has or that look like formulas, two contexts, steps that double, a random baseline, missing errors."""
     table = with_errors(synthetic.demo_like())
     labels = dict(zip(dict.fromkeys(table.checkpoint), AWKWARD))
     table = table[table.checkpoint.isin(labels)]
@@ -310,7 +314,7 @@ def awkward() -> pandas.DataFrame:
 
 
 def models() -> pandas.DataFrame:
-    """Three models side by side: the second has a layer less, and another number of KV heads."""
+    """Three models to be compared: the second has a layer less, and another number of KV heads."""
     table = with_errors(synthetic.demo_like(baseline=False))
     labels = dict(zip(dict.fromkeys(table.checkpoint), ("large", "small", "other")))
     table = table[table.checkpoint.isin(labels)]
@@ -343,7 +347,7 @@ def main() -> None:
         "bare": (bare, None, False),
     }
     if "shipped" in wanted or not wanted:  # the demo itself, as users have it
-        shutil.rmtree(out / "shipped", ignore_errors=True)  # a folder that is there would be taken as done
+        shutil.rmtree(out / "shipped", ignore_errors=True)  # an existing folder would count as finished
         command = [os.environ["ROPEWALK"], "demo", "--out", out / "shipped", "--quiet"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     if "edited" in wanted or not wanted:

@@ -1,4 +1,4 @@
-// Stands in for the Parquet reader, which the smoke program is built without: no file is one.
+// Replaces the Parquet reader, without which the smoke program is built: no file is Parquet.
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/text/corpus_formats.h"

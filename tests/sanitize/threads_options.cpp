@@ -1,4 +1,4 @@
-// Defaults of ThreadSanitizer's run-time, inside the program that tests threads.
+// Default options of ThreadSanitizer, inside the program that tests threads.
 
 extern "C" {
 

@@ -11,7 +11,7 @@ inline Tokenizer::Encoding encode(const Tokenizer& tokenizer, const std::string&
   return tokenizer.receive(tokenizer.send({text})).front().encoding;
 }
 
-// The ids of a text, special tokens around it included, as the `tokenizers` library gives them.
+// The ids of a text, including special tokens around it, as the `tokenizers` library gives them.
 inline std::vector<int32_t> all_ids(const Tokenizer& tokenizer, const std::string& text) {
   const Tokenizer::Encoding encoding = encode(tokenizer, text);
   std::vector<int32_t> ids = encoding.prefix;

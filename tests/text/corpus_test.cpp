@@ -78,7 +78,7 @@ TEST(TextCorpus, RefusesWhatIsNoText) {
   EXPECT_EQ(std::get<std::string>(read_corpus(folder.path() / "a.txt").at(0).content), "");
   folder.write("a.txt", std::string(kMaxDocumentBytes + 1, 'a'));
   const std::string expected =
-      ": is longer than 64.0 MiB; expected one document, cut it into several files";
+      ": is longer than 64.0 MiB; expected one document; cut it into several files";
   EXPECT_EQ(corpus_message(folder, "a.txt"), "a.txt" + expected);
   folder.write("a.txt.gz", gzipped(std::string(kMaxDocumentBytes + 1, 'a')));
   EXPECT_EQ(corpus_message(folder, "a.txt.gz"), "a.txt.gz" + expected);
@@ -96,12 +96,12 @@ TEST(Corpus, RefusesWhatItDoesNotKnow) {
   }
   std::filesystem::create_directory(folder.path() / "empty");
   EXPECT_EQ(corpus_message(folder, "empty"),
-            "empty: the folder holds no " + kinds + " file; it holds nothing");
+            "empty: the folder has no " + kinds + " file; it has nothing");
   std::filesystem::create_directory(folder.path() / "empty/deep");
   folder.write("empty/deep/a.docx", "");
   folder.write("empty/.b.txt", "");
   EXPECT_EQ(corpus_message(folder, "empty"),
-            "empty: the folder holds no " + kinds + " file; it holds '.b.txt', 'deep/a.docx'");
+            "empty: the folder has no " + kinds + " file; it has '.b.txt', 'deep/a.docx'");
   folder.write("a.parquet", "PAR1 no PAR1");
   EXPECT_TRUE(
       corpus_message(folder, "a.parquet").starts_with("a.parquet: cannot be read as Parquet: "));

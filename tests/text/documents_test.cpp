@@ -17,7 +17,7 @@ namespace {
 
 using Tokens = std::vector<int32_t>;
 
-// What is said about a corpus of these entries.
+// The warnings about a corpus of these entries.
 std::string warnings(std::vector<CorpusEntry> entries, const DocumentOptions& options) {
   std::string said;
   log::set_sink([&](log::Level level, std::string_view line) {
@@ -43,14 +43,14 @@ TEST(Documents, SaysThatFewerAreThereThanAskedFor) {
   EXPECT_EQ(warnings(entries_of(12, 4), options), "");
   options.documents = 500;
   EXPECT_EQ(warnings(entries_of(12, 4), options),
-            "warning: corpus: 500 documents were asked for, and only 12 are there; 0 shorter ones "
+            "warning: corpus: expected 500 documents, found 12; 0 shorter ones "
             "skipped\n");
 }
 
 TEST(Documents, SaysThatTheyAreTooFew) {
   EXPECT_EQ(warnings(entries_of(7, 4), document_options(4)),
             "warning: corpus: 7 documents are too few for reliable standard errors; give at least "
-            "8, or cut long texts into several (chunk)\n");
+            "8, or cut long texts into several documents (chunk)\n");
 }
 
 TEST(Documents, SkipsAndCountsEmptyOnes) {

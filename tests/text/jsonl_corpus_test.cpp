@@ -74,9 +74,9 @@ TEST(JsonlCorpus, RefusesMalformedLines) {
             "corpus's field");
   EXPECT_EQ(line_message(R"({"body": "a"})", {.field = "bodies", .id = ""}),
             "a.jsonl:1: has no field 'bodies'; it has 'body'");
-  EXPECT_EQ(
-      line_message("{}"),
-      "a.jsonl:1: has no field 'text' or 'tokens'; it has nothing; name one as the corpus's field");
+  EXPECT_EQ(line_message("{}"),
+            "a.jsonl:1: has no field 'text' or 'tokens'; it has nothing; name one as the "
+            "corpus's field");
   EXPECT_LT(line_message("{\"" + std::string(100000, 'k') + "\": 1}").size(), 300U);
   EXPECT_EQ(line_message(R"({"text": 5})"), "a.jsonl:1: 'text' is an integer; expected a string");
   EXPECT_EQ(line_message(R"({"text": [1]})"), "a.jsonl:1: 'text' is a list; expected a string");
@@ -111,8 +111,8 @@ TEST(JsonlCorpus, RefusesMalformedIdsThatWereNamed) {
   for (const auto& [value, said] : kNoIds) {
     EXPECT_EQ(
         line_message(fmt::format(R"({{"text": "a", "id": {}}})", value), {.field = "", .id = "id"}),
-        fmt::format("a.jsonl:1: id 'id' is {}; expected a 64-bit integer or a string; name "
-                    "another field, or none: then documents have numbers for ids",
+        fmt::format("a.jsonl:1: id 'id' is {}; expected a 64-bit integer or a string; name another "
+                    "field, or none: documents then get numbers as ids",
                     said));
   }
   EXPECT_EQ(line_message(R"({"text": "a"})", {.field = "", .id = "key"}),
@@ -140,7 +140,7 @@ TEST(JsonlCorpus, RefusesAnEndlessLine) {
   text.append(kMaxDocumentBytes + 1, ' ');
   folder.write("a.jsonl", text);
   EXPECT_EQ(corpus_message(folder, "a.jsonl"),
-            "a.jsonl:2: line is longer than 64.0 MiB; expected one document a line");
+            "a.jsonl:2: line is longer than 64.0 MiB; expected one document per line");
 }
 
 }  // namespace

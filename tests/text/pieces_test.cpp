@@ -1,4 +1,4 @@
-// Texts that are cut into documents.
+// Texts are cut into documents.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -53,7 +53,7 @@ TEST(Chunks, TheShortRestIsSkippedAndCounted) {
   EXPECT_EQ(firsts(set), (Tokens{0, 4, 30}));
   EXPECT_EQ(set.skipped_short, 2);
   EXPECT_EQ(set.longest_skipped, 3);
-  EXPECT_EQ(set.texts, 2);  // one gave nothing
+  EXPECT_EQ(set.texts, 2);  // one text gave no piece
 }
 
 TEST(Chunks, OneTextGivesEveryBlockARunOfNeighbours) {
@@ -73,7 +73,7 @@ TEST(Chunks, PiecesOfOneTextShareABlockWhereTextsSuffice) {
 }
 
 TEST(Chunks, SayWhichBlocksTheyAreIn) {
-  // The same pieces in the same order, and the last one of them in another text.
+  // The same pieces in the same order, but the last one belongs to another text.
   const auto of = [](int64_t first, int64_t second) {
     return select_from({entry_of(0, first), entry_of(50, second)}, chunks_of(2, 2));
   };
@@ -98,7 +98,7 @@ TEST(Chunks, FewerPiecesThanBlocksHaveABlockEach) {
 }
 
 TEST(Chunks, ThoseAfterTheFirstAreOthers) {
-  // Pieces are dealt to blocks, so that the first of more are not the same.
+  // Pieces are dealt to blocks, so the first documents change when more are read.
   DocumentOptions options = chunks_of(2, 4);
   options.documents = 6;
   const DocumentSet first = select_from({entry_of(0, 40)}, options);

@@ -18,7 +18,7 @@ inline std::vector<CorpusEntry> read_corpus(const std::filesystem::path& path,
   return entries;
 }
 
-// What InputError says about a file, less the folder in front.
+// The InputError about a file, without its folder.
 inline std::string corpus_message(const TemporaryFolder& folder, const std::string& name,
                                   const CorpusOptions& options = {}) {
   try {

@@ -105,7 +105,7 @@ TEST(Tokenizer, FoldersWithOtherFiles) {
   }
 }
 
-// A library that does what a test wants, in front of the real one.
+// A library that behaves as a test wants, found before the real one.
 class FakeLibrary {
  public:
   explicit FakeLibrary(const std::string& source) {
@@ -122,7 +122,7 @@ class FakeLibrary {
   TemporaryFolder folder_;
 };
 
-// Gives the number of bytes of a text; whatever `trouble` does comes first.
+// A library that returns the number of bytes of a text; `trouble` runs first.
 std::string library(const std::string& trouble) {
   return "class Encoding: ids = [7]; special_tokens_mask = [0]\n"
          "class Tokenizer:\n"
@@ -164,11 +164,13 @@ TEST(Tokenizer, SaysWhichTextFails) {
 
 TEST(Tokenizer, SaysWhichTextTakesTooMuchMemory) {
   expect_second_is(outcomes("if text == 'bad': bytearray(64 << 30)"),
-                   "a text of 3 bytes takes the tokenizer more than 64 times that in memory");
+                   "a text of 3 bytes needs more than 64 times as many bytes of memory in the "
+                   "tokenizer");
   expect_second_is(outcomes("if text == 'bad': import os, sys; sys.stderr.write('memory allocation "
                             "of 1 bytes failed\\n'); "
                             "sys.stderr.flush(); os.abort()"),
-                   "a text of 3 bytes takes the tokenizer more than 64 times that in memory");
+                   "a text of 3 bytes needs more than 64 times as many bytes of memory in the "
+                   "tokenizer");
 }
 
 std::string system_error(const std::string& source) {

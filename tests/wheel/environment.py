@@ -1,4 +1,4 @@
-"""An environment of its own for the wheel, and a way to run things there that sees neither the repository nor libraries of its system packages."""
+"""A separate environment for the wheel, and a way to run commands there that hides the repository and the libraries of its system packages."""
 
 import os
 import re
@@ -10,12 +10,12 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Of every Linux that wheels are for (manylinux).
+# Exists on every Linux for which wheels are made (manylinux).
 SYSTEM = re.compile(r"lib(c|m|dl|rt|z|pthread|resolv|gcc_s|stdc\+\+)\.so\.|ld-linux|linux-vdso")
 
 
 def link(source, target):
-    """A file of an installed package under another name, so that it is there without the first; a copy on another disk."""
+    """A file of an installed package under another name, so that it exists without the first; a copy if it is on another disk."""
     try:
         os.link(source, target)
     except OSError:
@@ -23,7 +23,7 @@ def link(source, target):
 
 
 def make(folder: Path, wheel: Path) -> Path:
-    """A new environment with the wheel, and with the packages that the tests' own has; nothing is downloaded. Returns its Python."""
+    """A new environment with the wheel, and with the packages of the tests' own environment; nothing is downloaded. Returns its Python."""
     venv.create(folder, with_pip=False, symlinks=True)
     python = folder / "bin" / "python"
     packages = packages_of(python)
@@ -46,13 +46,13 @@ def packages_of(python: Path) -> Path:
 
 
 def libraries(*files) -> dict[str, str]:
-    """What files need, by name: where it was found, or nothing."""
+    """The libraries that files need, by name: the path, or None."""
     done = subprocess.run(["ldd", *files], capture_output=True, text=True)
     return dict(re.findall(r"^\s*(\S+) => (not found|\S+)", done.stdout, re.M))
 
 
 def of_system_packages(built: Path) -> list[str]:
-    """Libraries that a module in the build takes from the system, and that Python itself does without."""
+    """Libraries that a module in the build uses from the system, and that Python itself does not need."""
     own = libraries(os.path.realpath(sys.executable), *Path(sysconfig.get_path("stdlib"), "lib-dynload").glob("*.so"))
     paths = {os.path.realpath(path) for name, path in libraries(built).items() if path.startswith(("/lib", "/usr")) and not SYSTEM.match(name)}
     return sorted(paths - {os.path.realpath(path) for path in own.values()})

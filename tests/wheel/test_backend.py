@@ -1,4 +1,4 @@
-"""What the wheel is built with and requires, and what is found wrong with a wheel."""
+"""With what the wheel is built, what it requires, and how faults of a wheel are found."""
 
 import sys
 import zipfile
@@ -16,7 +16,7 @@ import wheel_metadata  # noqa: E402
 
 @pytest.fixture
 def environment(monkeypatch):
-    """Says what the environment has, and what the build's own has."""
+    """Prints the packages of the environment, and those with which it builds."""
 
     def say(outside, inside=None):
         monkeypatch.setenv("PYTHONPATH", "hides the first")
@@ -56,7 +56,7 @@ def test_versions_are_those_of_a_python(monkeypatch):
 
 
 def test_faults_of_a_wheel(tmp_path, monkeypatch):
-    """A library of the system that is not bundled, a path of the machine, what is missing, its size."""
+    """A system library that is not bundled, a path of the machine, missing files, the size."""
     path = tmp_path / "ropewalk-1.whl"
     with zipfile.ZipFile(path, "w") as wheel:
         wheel.writestr("ropewalk/__init__.py", "")

@@ -1,4 +1,4 @@
-"""The wheel of `make wheel` works where nothing of this repository is, nor libraries of its system packages."""
+"""The wheel of `make wheel` works without this repository and without the libraries of its system packages."""
 
 import csv
 import os
@@ -30,7 +30,7 @@ def wheel():
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory):
-    """The wheel installed, the tests beside it, and `run`, which runs a command there."""
+    """The installed wheel, the tests next to it, and `run`, which runs a command there."""
     folder = tmp_path_factory.mktemp("wheel")
     python = environment.make(folder / "environment", wheel)
     packages = environment.packages_of(python)
@@ -51,7 +51,7 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_it_is_of_these_sources(wheel):
-    """`make test` makes it anew; by hand: make wheel."""
+    """`make test` builds it; by hand: make wheel."""
     files = zipfile.ZipFile(wheel)
     for source in [*(ROOT / "python/ropewalk").glob("*.py"), *(ROOT / "python/ropewalk").glob("*.pyi")]:
         assert files.read(f"ropewalk/{source.name}") == source.read_bytes(), f"{source} has changed: make wheel"
@@ -102,7 +102,7 @@ def test_ready_made_experiments(installed):
 
 
 def test_the_python_tests(installed):
-    """All but the notebooks, which are documents of the repository."""
+    """All tests except those of notebooks, which are documents of the repository."""
     tests = sorted(file for file in (installed.folder / "tests/python").glob("test_*.py") if file.stem != "test_notebooks")
     settings = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "GOMP_SPINCOUNT", "HF_HUB_OFFLINE") if name in os.environ}
     done = installed.run(installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, ROPEWALK=str(installed.python.parent / "ropewalk"), **settings)
@@ -110,7 +110,7 @@ def test_the_python_tests(installed):
 
 
 def test_downloads_are_encrypted(installed, tmp_path):
-    """By the TLS of the wheel, though libparquet has the functions of another OpenSSL."""
+    """With the TLS of the wheel, although libparquet contains the functions of another OpenSSL."""
     hub = FakeHub()
     certificate = hub.encrypt(tmp_path)
     hub.repository("org/model").commit("main", {"config.json": b"{}"})
@@ -140,7 +140,7 @@ def test_another_torch_is_one_line(installed, tmp_path, version):
 
 
 def test_torch_of_another_folder(installed, tmp_path):
-    """The package beside neither torch nor pyarrow, as in an environment on top of the system's."""
+    """The package in another folder than torch and pyarrow, as in an environment on top of the system's."""
     shutil.copytree(installed.package, tmp_path / "ropewalk", copy_function=environment.link)
     shutil.copytree(installed.packages / "ropewalk.libs", tmp_path / "ropewalk.libs", copy_function=environment.link)
     words = (installed.python, installed.python.parent / "ropewalk", "--version")

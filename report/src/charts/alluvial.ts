@@ -11,8 +11,8 @@ const GAP = 7;
 const BAR = 16;
 
 /**
- * Classes as stacked columns, one per checkpoint; ribbons between neighbours are heads. Lines of a run, one for each context,
- * stand side by side without ribbons between them.
+ * Classes as stacked columns, one per checkpoint; ribbons between neighbouring columns are heads. A run with several
+ * contexts has one line of columns per context, without ribbons between the lines.
  */
 export function alluvial(
   run: Run,
@@ -21,7 +21,7 @@ export function alluvial(
   pick: (from: number, to: number, cell: [number, number]) => void,
 ): SVGSVGElement {
   const steps = run.order.lines.flat();
-  /** Whether a column begins a line. */
+  /** Whether a column is the first of its line. */
   const begins = run.order.lines.flatMap((line) => line.map((_, i) => i === 0));
   const pitch = Math.max(96, Math.min(180, 1080 / Math.max(steps.length - 1, 1)));
   const width = 60 + pitch * Math.max(steps.length - 1, 1) + 60;
@@ -32,7 +32,7 @@ export function alluvial(
     class: "chart alluvial",
     viewBox: `0 0 ${px(width)} ${HEIGHT}`,
     role: "img",
-    // As wide as it takes to be read: what does not fit is scrolled to.
+    // The drawing is at least wide enough to be readable; a narrower window scrolls it.
     style: `min-width:${px(Math.max(Math.min(width, 760), 0.75 * width))}px`,
     "aria-label": `How ${count(heads.length, "head")} move between classes over ${count(steps.length, "checkpoint")}; the table below has the numbers`,
   });
@@ -40,7 +40,7 @@ export function alluvial(
   const bars = s("g", {});
   root.append(ribbons, bars);
 
-  // Heads in each class, and where its bar begins.
+  // The number of heads in each class, and where its bar begins.
   const columns = steps.map((c) => {
     const groups = CLASSES.map((_, i) => heads.filter((head) => run.classOf(c.index, head) === i));
     let y = TOP;
@@ -98,7 +98,7 @@ export function alluvial(
     );
     const phase = run.order.phase(steps[step]);
     if (begins[step] || phase !== run.order.phase(steps[step - 1])) {
-      // The last one ends where the drawing does, so that it is not cut.
+      // Text in the last column ends at the edge of the drawing, so that it is not cut off.
       const last = step > 0 && step === steps.length - 1;
       const anchor = last ? { x: px(width - 2), "text-anchor": "end" } : { x: px(x(step) - BAR / 2) };
       bars.append(s("text", { class: "tick phase", y: 14, ...anchor }, phase));

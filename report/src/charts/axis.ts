@@ -4,28 +4,28 @@ import { edges, timeLayout, type Tick, type TimeAxisName } from "../data/time";
 export interface Slot {
   checkpoint: number;
   label: string;
-  /** Place along the axis: the run from 0, baselines left of it. */
+  /** Position along the axis: the run begins at 0, baselines are at negative positions. */
   position: number;
   baseline: boolean;
 }
 
 export interface TimeAxis {
   slots: Slot[];
-  /** Of each checkpoint of the run. */
+  /** One per checkpoint of the run. */
   positions: number[];
   from: number;
   to: number;
   /** Between phases and contexts, and between baselines and the run. */
   separators: number[];
-  /** Of an axis of numbers; without them, checkpoints have their labels. */
+  /** For an axis of numbers; without ticks, checkpoints have their labels. */
   ticks: Tick[];
   title: string;
 }
 
-/** How wide the place of a baseline is: ropewalk/figures/checkpoint_positions.h. */
+/** The width of a baseline's slot, as in ropewalk/figures/parts/checkpoint_positions.h. */
 const pitchOf = (baselines: number, timed: boolean) => (timed && baselines > 1 ? Math.min(Math.max(1.5 / baselines, 0.25), 1) : 1);
 
-/** Checkpoints in a row or by time: baselines apart on the left, as in the figures. */
+/** Checkpoints in a row or by time; baselines are separate on the left, as in the figures. */
 export function timeAxis(run: Run, name: TimeAxisName): TimeAxis {
   const layout = timeLayout(run, name);
   const { positions, ticks, title } = layout;

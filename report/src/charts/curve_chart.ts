@@ -2,9 +2,9 @@ import { step, ticks, tickText } from "../data/scale";
 import { linear, px, s } from "../dom";
 import { tooltip, type Line } from "../tooltip";
 
-/** A line of numbers with its band of errors; a missing number breaks it. */
+/** A line of numbers with its band of errors; a missing number interrupts it. */
 export interface Curve {
-  /** Class of its marks: "queries", "keys", … */
+  /** Class of the line's marks: "queries", "keys", … */
   name: string;
   x: readonly number[];
   value: ArrayLike<number>;
@@ -12,7 +12,7 @@ export interface Curve {
 }
 
 export interface Axis {
-  /** "symlog": logarithmic from 1 on, with 0. */
+  /** "symlog": linear from 0 to 1, logarithmic above. */
   kind: "linear" | "log" | "symlog";
   domain: [number, number];
 }
@@ -23,11 +23,11 @@ export interface CurveChart {
   y: Axis;
   xTitle: string;
   curves: Curve[];
-  /** A place on the x axis with its name. */
+  /** A position on the x axis with its name. */
   mark: { at: number; name: string } | null;
   width: number;
   height: number;
-  /** What the tooltip says of a point, by its x. */
+  /** The tooltip's text for the point at x. */
   describe(x: number): Line[];
 }
 
@@ -59,7 +59,7 @@ export function axisText(value: number, { kind, domain: [low, high] }: Axis, cou
   return `${Number((value / unit).toPrecision(3))}${{ 1: "", 1e3: "k", 1e6: "M", 1e9: "G", 1e12: "T" }[unit]}`;
 }
 
-/** Lines against a number that heads are measured along: distance, wavelength, position. */
+/** A line chart over distance, wavelength or position. */
 export function curveChart(chart: CurveChart): SVGSVGElement {
   const { width, height } = chart;
   const yTicks = axisTicks(chart.y, 5);
@@ -70,7 +70,7 @@ export function curveChart(chart: CurveChart): SVGSVGElement {
   const toX = linear(chart.x.domain.map(alongX) as [number, number], [margin.left, right]);
   const toY = linear(chart.y.domain.map(alongY) as [number, number], [bottom, margin.top]);
   const x = (value: number) => toX(alongX(value));
-  // Nothing leaves the plot: on a logarithmic axis, errors may reach below its lower end.
+  // Values are clamped to the plot, because errors may reach below the lower end of a logarithmic axis.
   const y = (value: number) => toY(alongY(Math.min(Math.max(value, chart.y.domain[0]), chart.y.domain[1])));
   const root = s("svg", {
     class: "chart curve-chart",
@@ -101,7 +101,7 @@ export function curveChart(chart: CurveChart): SVGSVGElement {
   return root;
 }
 
-/** A line with its name above the plot, where no curve is. */
+/** A vertical line; its name is above the plot, where no curve is. */
 function markOf(at: number, name: string, left: number, right: number, top: number, bottom: number): SVGGElement {
   const anchor = at - left < 40 ? "start" : right - at < 40 ? "end" : "middle";
   return s(
@@ -144,7 +144,7 @@ function drawn(curve: Curve, x: (value: number) => number, y: (value: number) =>
   return group;
 }
 
-/** The point nearest to the pointer says its numbers. */
+/** Shows the numbers of the point nearest to the pointer. */
 function watch(
   root: SVGSVGElement,
   chart: CurveChart,

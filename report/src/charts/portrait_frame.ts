@@ -16,7 +16,7 @@ export interface Axes {
   toY(value: number): number;
 }
 
-/** Axes that stay where they are at every checkpoint. */
+/** Axes that are the same at every checkpoint. */
 export function axes(x: Quantity, y: Quantity): Axes {
   return { x, y, toX: linear(x.range, [LEFT, RIGHT]), toY: linear(y.range, [FLOOR, 8]) };
 }

@@ -4,43 +4,43 @@ import { thinned, type TimeAxisName } from "../data/time";
 import { linear, px, s } from "../dom";
 import { timeAxis, type Slot, type TimeAxis } from "./axis";
 
-/** About the width of a letter of a tick. */
+/** About the width of a letter in a tick label. */
 const LETTER = 6.8;
-/** Between labels that stand askew. */
+/** Space between slanted labels. */
 const LABEL_ROOM = 18;
-/** Checkpoints that are closer have small markers. */
+/** Checkpoints closer than this have small markers. */
 const MARKER_ROOM = 8;
 
 export interface Series {
-  /** Class of its marks: "queries", "keys", "variance", … */
+  /** Class of the line's marks: "queries", "keys", "variance", … */
   name: string;
   value(checkpoint: number): number;
   /** Half the length of the error bar; NaN: none. */
   error?(checkpoint: number): number;
   markers?: boolean;
-  /** Whether a checkpoint cannot be held against the one before: the line to it is broken, its mark hollow. */
+  /** Whether a checkpoint cannot be compared with the one before: the line to it is interrupted, and its mark is hollow. */
   breaks?(checkpoint: number): boolean;
-  /** Limits of its values: error bars end there. */
+  /** Limits of the values, at which error bars end. */
   limits?: [number, number];
 }
 
 export interface TimeChart {
   label: string;
-  /** By what checkpoints are laid out. */
+  /** How checkpoints are arranged. */
   axis: TimeAxisName;
   domain: [number, number];
   ticks: number[];
-  /** Thresholds, dashed. */
+  /** Thresholds, drawn as dashed lines. */
   rules?: number[];
   series: Series[];
   width: number;
   height: number;
-  /** The checkpoint in view. */
+  /** The current checkpoint. */
   at?: number;
   labels?: boolean;
 }
 
-/** Lines over the checkpoints of a run, one for each context; a missing number breaks a line. */
+/** Lines over the checkpoints of a run, one per context; a missing number interrupts a line. */
 export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
   const axis = timeAxis(run, chart.axis);
   const labels = chart.labels ?? true;
@@ -90,7 +90,7 @@ export function timeChart(run: Run, chart: TimeChart): SVGSVGElement {
 
 const short = (label: string) => (label.length > 12 ? `${label.slice(0, 5)}…${label.slice(-5)}` : label);
 
-/** What stands along the axis: numbers, or labels of checkpoints that do not touch; the one in view is always named. */
+/** The texts along the axis: numbers, or labels of checkpoints that do not touch; the current checkpoint always has its label. */
 function names(
   axis: TimeAxis,
   now: Slot | undefined,

@@ -3,14 +3,14 @@ import { px } from "../dom";
 interface Point {
   x: number;
   y: number;
-  /** Whether it cannot be held against the one before. */
+  /** Whether the checkpoint cannot be compared with the one before. */
   breaks: boolean;
 }
 
-/** Ways through the portrait: lines, a ring where each begins, and arrows that say which way it goes. */
+/** Paths of heads through the portrait: lines, a ring at the beginning of each, and arrows that show the direction. */
 export interface Trail {
   line: string;
-  /** Steps to a checkpoint that cannot be held against the one before. */
+  /** Steps to a checkpoint that cannot be compared with the one before. */
   broken: string;
   starts: string;
   arrows: string;
@@ -23,14 +23,14 @@ const SHORT = 13;
 function arrow(from: Pick<Point, "x" | "y">, to: Pick<Point, "x" | "y">): string {
   const length = Math.hypot(to.x - from.x, to.y - from.y);
   const [ux, uy] = [(to.x - from.x) / length, (to.y - from.y) / length];
-  // Its point a little beyond the middle, away from the marks of the heads.
+  // The tip is a little beyond the middle, away from the marks of the heads.
   const tip = { x: (from.x + to.x) / 2 + (ux * ARROW) / 2, y: (from.y + to.y) / 2 + (uy * ARROW) / 2 };
   const side = (turn: number) =>
     `${px(tip.x - ARROW * (ux * 1.2 - turn * uy * 0.75))} ${px(tip.y - ARROW * (uy * 1.2 + turn * ux * 0.75))}`;
   return `M${side(1)}L${px(tip.x)} ${px(tip.y)}L${side(-1)}Z`;
 }
 
-/** `every`: arrows on all steps; else on the last one alone. */
+/** `every`: arrows on all steps; else only on the last one. */
 export function trails(ways: Point[][], every: boolean): Trail {
   const out: Trail = { line: "", broken: "", starts: "", arrows: "" };
   for (const way of ways) {

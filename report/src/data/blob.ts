@@ -1,9 +1,9 @@
-// What `ropewalk report` writes into the page; docs/report.md describes it.
+// The data that `ropewalk report` writes into the page; docs/report.md describes them.
 
 export interface PackedNumbers {
   /** Base64 of little-endian int32: up to nine significant digits; see numbers.ts for the two special ones. */
   digits: string;
-  /** Base64 of int8: how many of the digits stand after the decimal point. */
+  /** Base64 of int8: how many of the digits are after the decimal point. */
   places: string;
 }
 
@@ -14,17 +14,17 @@ export interface CheckpointEntry {
   label: string;
   phase: string;
   model: string;
-  /** Place in the run, as the table numbers it. */
+  /** Order in the run, as in the table. */
   order: number;
-  /** Of training, and the tokens that it had read until then; null: not known. */
+  /** The training step, and the tokens that training had read by then; null: unknown. */
   training_step: number | null;
   tokens: number | null;
   baseline: boolean;
-  /** Nats per token, of loss.csv; null: not measured. */
+  /** Nats per token, from loss.csv; null: not measured. */
   loss: Losses | null;
 }
 
-/** The loss over all positions, and of the positions from `from` to before `to`. */
+/** The loss over all positions, and over the positions from `from` to before `to`. */
 export interface Losses extends Leaf {
   bins: (Leaf & { from: number; to: number })[];
 }
@@ -34,24 +34,24 @@ export interface TableBlob {
   heads: { layer: number[]; q_head: number[]; kv_head: (number | null)[]; rope: (0 | 1 | null)[] };
   /** Numbers of the components, ascending. */
   components: number[];
-  /** One number a (checkpoint, head, component). */
+  /** One number per (checkpoint, head, component). */
   columns: Record<string, PackedNumbers>;
-  /** One number a (checkpoint, head). */
+  /** One number per (checkpoint, head). */
   head_columns: Record<string, PackedNumbers | PackedFloats>;
   counts: Record<string, (number | null)[]>;
-  /** Flags of qk.csv, of each (checkpoint, head, component). */
+  /** Flags of qk.csv, per (checkpoint, head, component). */
   flags: PackedFlags;
-  /** Flags of heads.csv, of each (checkpoint, head); not there without it. */
+  /** Flags of heads.csv, per (checkpoint, head); missing without this file. */
   head_flags?: PackedFlags;
 }
 
-/** As runs: code, length, code, length, …; a name may be several flags, joined by ";". */
+/** Run-length encoded: code, length, code, length, …; a name may be several flags, joined by ";". */
 export interface PackedFlags {
   names: string[];
   runs: number[];
 }
 
-/** One way to look at a statistic, as it is or its absolute value: ropewalk/analysis/statistics/statistic.h. */
+/** One way to show a statistic, its value or its absolute value: ropewalk/analysis/statistics/statistic.h. */
 export interface StatisticView {
   key: string;
   name: string;
@@ -60,13 +60,13 @@ export interface StatisticView {
   /** Limits of the colours: fixed, so that checkpoints can be compared. */
   low: number;
   high: number;
-  /** A change this large has the strongest colour. */
+  /** A change of this size has the strongest colour. */
   change: number;
   /** Key of its mean over heads in summary.json; empty: none. */
   mean: string;
   mean_name: string;
   hint: string;
-  /** Of its marks over training. */
+  /** Shape of its marks over training. */
   shape: string;
 }
 
@@ -78,7 +78,7 @@ export interface Statistic {
   per: "head" | "component";
   /** The file that holds its column: heads.csv, or else qk.csv. */
   table: "components" | "heads";
-  /** What it is listed under; without one, by what it is of. */
+  /** The heading under which it is listed; empty: the heading for components or heads. */
   group: string;
   /** Limits of its values; null: none. */
   low: number | null;
@@ -89,9 +89,9 @@ export interface Statistic {
   step: boolean;
   /** Its sign is that of PC0's axis: where that is another axis, it has no change. */
   on_pc0: boolean;
-  /** The statistic whose changes stand for its own: the same with a sign that a run carries. */
+  /** The statistic whose changes are used in place of its own: the same with signs carried along the run. */
   carried: string | null;
-  /** It falls as the context grows: it has no change between contexts. */
+  /** It falls as the context grows, so it has no change between contexts. */
   per_token: boolean;
   /** Its components are shares of a whole. */
   shares: boolean;
@@ -103,26 +103,26 @@ export interface Statistic {
 export interface Leaf {
   value: number | null;
   se: number | null;
-  /** The 95 % interval of a share that documents give no spread. */
+  /** The 95 % interval of a share for which documents give no error. */
   low?: number;
   high?: number;
 }
 
 export interface Change extends Leaf {
   real: boolean | null;
-  /** Of a mean of signed numbers: over how many heads it is. */
+  /** For a mean of signed numbers: the number of heads. */
   heads?: number;
-  /** The same over heads whose axis stayed, with signs carried along the run. */
+  /** The change over heads whose axis stayed, with signs carried along the run. */
   stayed?: Change;
-  /** Why it has no verdict. */
+  /** The reason why it has no verdict. */
   flag?: string;
 }
 
-/** A head to look at, and the change that makes it one. */
+/** A head to look at, and the change because of which it is listed. */
 export interface TopHead {
   layer: number;
   q_head: number;
-  /** With it, those that share the keys that changed. */
+  /** All query heads that share the changed keys. */
   q_heads: number[];
   score: number;
   statistic: string;
@@ -155,12 +155,12 @@ export interface Difference {
   [statistic: string]: unknown;
 }
 
-/** What taking something away from a set of heads costs: a row of ablate.csv. */
+/** What an edit of a set of heads costs: a row of ablate.csv. */
 export interface Effect {
   checkpoint: string;
   set: string;
   edit: string;
-  /** [layer, query head] of each. */
+  /** [layer, query head] of each head. */
   heads: [number, number][];
   /** Nats per token, and the mean of the same edit of random sets. */
   dloss: number | null;
@@ -180,14 +180,14 @@ export interface SummaryBlob {
   [key: string]: unknown;
 }
 
-/** Numbers of a head along something: ropewalk/analysis/statistics/series.h. */
+/** Numbers of a head along an axis: ropewalk/analysis/statistics/series.h. */
 export interface SeriesStatistic {
   key: string;
   title: string;
   definition: string;
   /** The file that holds it: bands.csv or curves.csv. */
   table: "bands" | "curves";
-  /** What its points are; wavelengths are written as angles per token. */
+  /** What its points are; wavelengths are stored as angles per token. */
   axis: "wavelength" | "distance" | "position";
   hue: "queries" | "keys" | "both";
   low: number | null;
@@ -195,9 +195,12 @@ export interface SeriesStatistic {
 }
 
 export interface PackedSeries {
-  /** Of each (checkpoint, head) as runs: code, length, …; a place in `grids`, −1: no row, −2: the numbers of the cell before. */
+  /**
+   * Per (checkpoint, head), run-length encoded: code, length, …; an index in `grids`, −1: no row, −2: the numbers of
+   * the cell before.
+   */
   cells: number[];
-  /** Of the cells with a grid, one after the other: one number a point. */
+  /** The numbers of all cells with a grid, one after another: one number per point. */
   value: PackedFloats;
   se: PackedFloats;
 }
@@ -209,7 +212,7 @@ export interface SeriesBlob {
   grid_ends: (number[] | null)[];
   grid_means: (number[] | null)[];
   columns: Record<string, PackedSeries>;
-  /** Files that would make the page too large, and by how many characters. */
+  /** Files that would make the page too large, and the number of characters that they need. */
   left_out: Record<string, number>;
 }
 
@@ -220,13 +223,13 @@ export interface Blob {
   manifest: Record<string, unknown> | null;
   summary: SummaryBlob | null;
   statistics: Statistic[];
-  /** What each flag of the tables means, in a sentence. */
+  /** The meaning of each flag of the tables, in a sentence. */
   flags?: Record<string, string>;
-  /** Of qk.csv. */
+  /** Columns of qk.csv. */
   column_names: string[];
   table: TableBlob;
   series: SeriesBlob;
-  /** Null: nothing was taken away. */
+  /** Null: heads were not edited. */
   effects?: Effect[] | null;
   /** In the order of docs/figures.md. */
   figure_names: string[];

@@ -2,7 +2,7 @@
 export const CLASSES = ["position-dominated", "q-positional", "k-positional", "content-focused", "mixed"] as const;
 export type HeadClass = (typeof CLASSES)[number];
 
-/** Place in CLASSES, or −1 where a correlation is missing. */
+/** Index in CLASSES, or −1 where a correlation is missing. */
 export function classify(r_q: number, r_k: number, high: number, low: number): number {
   const k = Math.abs(r_k);
   if (Number.isNaN(r_q) || Number.isNaN(k)) return -1;

@@ -4,7 +4,7 @@ import { CLASSES } from "./classes";
 import { quantities, quantity, type Quantity } from "./quantities";
 import type { Run } from "./run";
 
-/** A number as it is, its standard error, or its change since another checkpoint. */
+/** A number itself, its standard error, or its change since another checkpoint. */
 export type Aspect = "value" | "error" | "change";
 
 export interface Coloring {
@@ -14,11 +14,14 @@ export interface Coloring {
   domain: [number, number];
   digits: number;
   value(head: number): number;
-  /** Whether a change of this head means anything: not where its axis is another one, or a number per token is of another context. */
+  /**
+   * Whether a change of this head means anything: false where its axis is another one, or a number per token has
+   * another context.
+   */
   comparable(head: number): boolean;
-  /** Where its number stands: the statistic behind it. */
+  /** The quantity whose number is shown, for its source. */
   of: Quantity | null;
-  /** null: nothing to show. */
+  /** Null: nothing is shown. */
   colour(head: number): string | null;
   ramp: string[];
 }
@@ -26,7 +29,7 @@ export interface Coloring {
 export const CLASS = "class";
 const CHANGE = "change_";
 
-/** What a link's `colour` means: a quantity's key, change_KEY, or the column of a standard error. */
+/** The meaning of a link's `colour`: a quantity's key, change_KEY, or the column of a standard error. */
 export function parseColour(run: Run, colour: string): { quantity: Quantity | undefined; aspect: Aspect } {
   if (colour.startsWith(CHANGE)) return { quantity: quantity(run, colour.slice(CHANGE.length)), aspect: "change" };
   const found = quantity(run, colour);
@@ -62,7 +65,7 @@ function byClass(run: Run, state: State, aspect: Aspect): Coloring {
   };
 }
 
-/** How heads are coloured now; an unknown quantity is the class. */
+/** How heads are coloured now; an unknown quantity means the class. */
 export function coloring(run: Run, state: State): Coloring {
   const { quantity: found, aspect } = parseColour(run, state.quantity);
   if (!found) return byClass(run, state, aspect);
@@ -87,7 +90,7 @@ export function coloring(run: Run, state: State): Coloring {
   const otherUnit = per_token && context(state.since) !== context(state.at);
   const comparable = (head: number) =>
     aspect !== "change" || !(otherUnit || (signed && run.axisMoved(state.since, state.at, head)));
-  // Signs of a change are those that the run carries, as in changes.csv.
+  // Signs of a change are carried along the run, as in changes.csv.
   const moving = (signed && carried ? quantity(run, carried) : undefined) ?? found;
   const value = (head: number) => {
     if (aspect === "error") return found.error(state.at, head);

@@ -1,16 +1,16 @@
 import { AXIS_CHANGED, type Run } from "./run";
 
-/** What a flag of the tables says about a head, and what that means for who reads its numbers. */
+/** What a flag of the tables says about a head, and what it means for a reader. */
 export interface Flag {
   name: string;
-  /** In a few words, of one head. */
+  /** In a few words, about one head. */
   title: string;
   sentence: string;
-  /** "doubt": a number stands there that is not to be trusted as it is; "missing": numbers are empty; "about": neither. */
+  /** "doubt": a number needs care; "missing": numbers are empty; "about": neither. */
   kind: "doubt" | "missing" | "about";
 }
 
-/** In the order in which they matter. What each means, in a sentence, the program says (analysis/run/head_flags.h). */
+/** In order of importance. The program gives the meaning of each in a sentence (analysis/run/head_flags.h). */
 const KINDS: [string, Flag["kind"], string][] = [
   [AXIS_CHANGED, "doubt", "the axis changed"],
   ["sign_uncertain", "doubt", "the sign is uncertain"],
@@ -45,7 +45,7 @@ export function flagOf({ blob }: Run, name: string): Flag {
   return { name, kind, title, sentence: Object.hasOwn(sentences, name) ? sentences[name] : "" };
 }
 
-/** Of these names, those that matter most first; those that this version does not know, last. */
+/** These flags, the most important first; flags that this version does not know come last. */
 export function ranked(run: Run, names: Iterable<string>): Flag[] {
   const rank = ({ name }: Flag) => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
   return [...new Set(names)].map((name) => flagOf(run, name)).sort((a, b) => rank(a) - rank(b));
@@ -56,11 +56,11 @@ export interface Doubt {
   flag: Flag;
   heads: number[];
   everHeads: number[];
-  /** How many have it at each checkpoint of the run. */
+  /** The number of heads at each checkpoint of the run. */
   counts: number[];
 }
 
-/** Doubts about the heads of a run. Baselines are no part of it. */
+/** Doubts about the heads of a run, without baselines. */
 export function doubts(run: Run, at: number): Doubt[] {
   const found = new Map<string, { heads: number[]; ever: Set<number>; counts: number[] }>();
   for (const { index } of run.heads)

@@ -14,7 +14,7 @@ function bytes(base64: string): Uint8Array {
 
 const POWERS = Array.from({ length: 309 }, (_, i) => Number(`1e${i}`));
 
-/** Decimal numbers as the table has them: digits divided by an exact power of ten rounds as parsing the text does. */
+/** Decimal numbers exactly as in the table: digits divided by an exact power of ten round like parsing the text. */
 export function unpack(packed: PackedNumbers): Float64Array {
   const raw = bytes(packed.digits);
   const digits = new DataView(raw.buffer);
@@ -29,12 +29,12 @@ export function unpack(packed: PackedNumbers): Float64Array {
   return out;
 }
 
-/** Of either kind. */
+/** Unpacks either kind. */
 export function unpackAny(packed: PackedNumbers | PackedFloats): Float64Array | Float32Array {
   return "digits" in packed ? unpack(packed) : unpackFloats(packed);
 }
 
-/** Numbers of a list of floats from one place to before another; only these are decoded. */
+/** The numbers `from` … `to` - 1 of a list of floats; only these are decoded. */
 export function unpackFloats(packed: PackedFloats, from = 0, to = Infinity): Float32Array {
   const [kind, base64] = Object.entries(packed)[0] as [string, string];
   const width = kind === "float32" ? 4 : kind === "float24" ? 3 : 2;
@@ -51,7 +51,7 @@ export function unpackFloats(packed: PackedFloats, from = 0, to = Infinity): Flo
   return out;
 }
 
-/** Which entries stand for rows that are there. */
+/** Which entries belong to existing rows. */
 export function present(packed: PackedNumbers): Uint8Array {
   const raw = bytes(packed.digits);
   const digits = new DataView(raw.buffer);

@@ -2,19 +2,19 @@ import { splitLabel } from "./label";
 import type { Checkpoint } from "./run";
 
 /**
- * How the checkpoints of a run follow each other: the steps of changes.csv (analysis/run/run_order.h). Without checkpoints at several
- * contexts, each follows the one before. With them, each context reads as a run of its own. Models side by side follow nothing.
+ * The order of a run's checkpoints: the steps of changes.csv (analysis/run/run_order.h). Without checkpoints at several
+ * contexts, each follows the one before. With them, each context is a run of its own. Independent models have no steps.
  */
 export class Order {
-  /** Whether a checkpoint has several contexts. */
+  /** Whether any checkpoint has several contexts. */
   readonly several: boolean;
-  /** Whether the run holds checkpoints of different contexts: r and classes depend on them. */
+  /** Whether the run has checkpoints at different contexts, on which r and classes depend. */
   readonly mixed: boolean;
-  /** Checkpoints that a line joins. Where two steps lead from one checkpoint, two lines have it. */
+  /** Checkpoints that a line joins. Where two steps lead from one checkpoint, it is in two lines. */
   readonly lines: Checkpoint[][] = [];
   private readonly before = new Map<Checkpoint, Checkpoint>();
 
-  /** `contexts`: by label, where summary.json states them. */
+  /** `contexts`: by label, as summary.json states them. */
   constructor(
     checkpoints: Checkpoint[],
     private readonly contexts: ReadonlyMap<string, number>,
@@ -32,12 +32,12 @@ export class Order {
     });
   }
 
-  /** Tokens per document; 0: not known. */
+  /** Tokens per document; 0: unknown. */
   context(c: Checkpoint): number {
     return this.contexts.get(c.label) ?? splitLabel(c.label).context;
   }
 
-  /** "@1024" after a label that does not state it, where contexts differ; else nothing. */
+  /** "@1024", to follow a label that does not state it, where contexts differ; else empty. */
   mark(c: Checkpoint): string {
     return this.mixed && this.context(c) && !this.labelled(c) ? `@${this.context(c)}` : "";
   }
@@ -48,7 +48,7 @@ export class Order {
     return [c.phase, context].filter((text) => text).join(" ");
   }
 
-  /** From the first checkpoint of its line to this one. */
+  /** The checkpoints of its line, from the first one to this one. */
   wayTo(c: Checkpoint): Checkpoint[] {
     const way = [c];
     for (let from = this.before.get(c); from; from = this.before.get(from)) way.unshift(from);

@@ -3,7 +3,7 @@ import type { StatisticView, Statistic } from "./blob";
 import type { Run } from "./run";
 import { digitsOf, quantile, rounded } from "./scale";
 
-/** A number that every head has at a checkpoint: a colour of the grid, an axis of the portrait. */
+/** A number of every head at a checkpoint: a colour of the grid, an axis of the portrait. */
 export interface Quantity {
   key: string;
   name: string;
@@ -14,13 +14,13 @@ export interface Quantity {
   /** NaN: missing. */
   value(checkpoint: number, head: number): number;
   error(checkpoint: number, head: number): number;
-  /** Decimals that tell heads apart. */
+  /** How many decimals distinguish heads. */
   digits: number;
-  /** Limits of its colours. */
+  /** Limits of the colours. */
   domain: [number, number];
-  /** Limits of an axis: nothing lies outside at any checkpoint. */
+  /** Limits of an axis: nothing is outside at any checkpoint. */
   range: [number, number];
-  /** How large a change has the strongest colour; how large an error. */
+  /** The size of a change with the strongest colour; and the size of such an error. */
   change: number;
   largestError: number;
   ramp(colours: Palette): string[];
@@ -28,7 +28,7 @@ export interface Quantity {
 
 /** Standard errors of correlations and shares have the same colours in every run. */
 const LARGEST_ERROR = 0.1;
-/** What the classes are made of is drawn on whole axes, with its thresholds. */
+/** The numbers that decide classes are drawn on whole axes, with the thresholds. */
 const CLASSIFIED = ["r_q", "r_k"];
 /** Fewer numbers than this say nothing about limits. */
 const FEW = 20;
@@ -41,7 +41,7 @@ export function read(reading: StatisticView, value: number): number {
   return reading.absolute ? Math.abs(value) : value;
 }
 
-/** How a statistic is looked at; one that says nothing about it is looked at as it is. */
+/** The views of a statistic; one without views is shown as its value. */
 function readings(statistic: Statistic): StatisticView[] {
   if (statistic.readings.length) return statistic.readings;
   const { key, title, low, high } = statistic;
@@ -105,7 +105,7 @@ class StatisticQuantity implements Quantity {
     return hue === "queries" ? colours.blues : hue === "keys" ? colours.reds : colours.purples;
   }
 
-  /** From the numbers of the whole run, when first asked for: the same at every checkpoint. */
+  /** From the numbers of the whole run, so that limits are the same at every checkpoint; computed when first needed. */
   private get measured(): NonNullable<StatisticQuantity["limits"]> {
     this.limits ??= this.measure();
     return this.limits;
@@ -118,7 +118,7 @@ class StatisticQuantity implements Quantity {
     const outside = values.filter((value) => value < low || value > high).length;
     const lost = Math.max(Math.abs(least), Math.abs(most)) < (high - low) / 20;
     const digits = digitsOf(quantile(values, 0.9), this.statistic);
-    // What makes classes is seen against their thresholds, however small it is.
+    // Numbers that decide the class are shown on a scale with their thresholds, even where they are small.
     const classified = CLASSIFIED.includes(this.statistic.key);
     if (classified || values.length < FEW || (outside <= values.length / 10 && !lost)) {
       const whole = classified || values.length < FEW || most - least > (high - low) / 2;
@@ -127,7 +127,7 @@ class StatisticQuantity implements Quantity {
       const range: [number, number] = [Math.min(from - pad, least), Math.max(to + pad, most)];
       return { domain: [low, high], range, change, largestError: LARGEST_ERROR, digits };
     }
-    // Limits that do not fit the numbers: those of nearly all of them.
+    // Where the declared limits do not fit the numbers, limits that contain nearly all of them.
     const [from, to] = rounded(quantile(values, 0.02), quantile(values, 0.98), least >= 0);
     const errors = sortedValues(this.run, (c, h) => this.error(c, h));
     const pad = (most - least || 1) * 0.04;
@@ -143,7 +143,7 @@ class StatisticQuantity implements Quantity {
 
 const made = new WeakMap<Run, Quantity[]>();
 
-/** Readings of all statistics of a table, in its order. */
+/** The views of all statistics of a table, in its order. */
 export function quantities(run: Run): Quantity[] {
   let found = made.get(run);
   if (!found) {
@@ -159,7 +159,7 @@ export function quantity(run: Run, key: string): Quantity | undefined {
   return quantities(run).find((one) => one.key === key);
 }
 
-/** Numbers of a row by the names that a search may use, in lower case. */
+/** Numbers of a row, by the names that a search may use, in lower case. */
 export function namedNumbers(run: Run): Map<string, (checkpoint: number, head: number, component: number) => number> {
   const found = new Map<string, (checkpoint: number, head: number, component: number) => number>();
   for (const { statistic, reading } of quantities(run)) {

@@ -4,7 +4,7 @@ import { present, unpackAny } from "./numbers";
 import { Order } from "./order";
 import { readSeries, type Series } from "./series";
 
-/** The flag of a head whose PC0 is another axis than at the checkpoint before. */
+/** The flag of a head whose PC0 is another axis than at the previous checkpoint. */
 export const AXIS_CHANGED = "axis_changed";
 
 export interface Head {
@@ -19,17 +19,17 @@ export interface Head {
 
 export interface Checkpoint extends CheckpointEntry {
   index: number;
-  /** Place among the checkpoints of the run; −1 for a baseline. */
+  /** Index among the checkpoints of the run; −1 for a baseline. */
   step: number;
 }
 
-/** The table of heads as a cube (checkpoint, head, component); columns are decoded when first asked for. */
+/** The table of heads as a cube (checkpoint, head, component); columns are decoded when first needed. */
 export class Run {
   readonly checkpoints: Checkpoint[];
   /** Checkpoints of the run itself, in order of training. */
   readonly steps: Checkpoint[];
   readonly baselines: Checkpoint[];
-  /** Whether checkpoints are models side by side: all have the same place in the run. */
+  /** Whether checkpoints are independent models: all have the same order. */
   readonly models: boolean;
   readonly order: Order;
   readonly heads: Head[];
@@ -38,14 +38,14 @@ export class Run {
   readonly losses: boolean;
   /** The statistics that the table has, in the order of its columns. */
   readonly statistics: Statistic[];
-  /** Numbers of heads along something: by rotary pair, by distance. */
+  /** Series of heads: by rotary pair, by distance. */
   readonly series: Series[];
   readonly lastLayer: number;
   readonly high: number;
   readonly low: number;
   private readonly columns = new Map<string, Float64Array | Float32Array>();
   private readonly byName = new Map<string, Head>();
-  /** Its place in `components`; −1: the table has none. */
+  /** Index of PC0 in `components`; −1: the table has none. */
   readonly pc0: number;
   private there: Uint8Array | undefined;
   private classCache: Int8Array | undefined;
@@ -58,7 +58,7 @@ export class Run {
     let step = 0;
     const onlyBaselines = table.checkpoints.every((entry) => entry.baseline);
     this.checkpoints = table.checkpoints.map((entry, index) => {
-      // A table of baselines alone is a run of its own.
+      // Where a table has only baselines, they are shown as the run.
       const baseline = entry.baseline && !onlyBaselines;
       return { ...entry, baseline, index, step: baseline ? -1 : step++ };
     });
@@ -83,7 +83,7 @@ export class Run {
       };
     });
     for (const head of this.heads) this.byName.set(`${head.layer}.${head.q_head}`, head);
-    // Definitions are written for Markdown.
+    // Definitions contain Markdown, which the page does not render.
     this.statistics = blob.statistics
       .filter(({ key }) => key in table.columns || key in table.head_columns)
       .map((statistic) => ({ ...statistic, definition: statistic.definition.replaceAll("`", "") }));
@@ -114,14 +114,14 @@ export class Run {
     return (checkpoint * this.heads.length + head) * this.components.length + component;
   }
 
-  /** NaN: missing. `component` is a place in `components`; without it, PC0. */
+  /** NaN: missing. `component` is an index in `components`; default: PC0. */
   value(name: string, checkpoint: number, head: number, component = this.pc0): number {
     const column = this.column(name);
     if (name in this.blob.table.head_columns) return column?.[checkpoint * this.heads.length + head] ?? NaN;
     return column && component >= 0 ? column[this.cell(checkpoint, head, component)] : NaN;
   }
 
-  /** Its standard error; NaN: not known. */
+  /** The standard error of the statistic; NaN: unknown. */
   error({ error }: Statistic, checkpoint: number, head: number, component = this.pc0): number {
     return error === null ? NaN : this.value(error, checkpoint, head, component);
   }
@@ -136,7 +136,7 @@ export class Run {
     return component >= 0 && this.there[this.cell(checkpoint, head, component)] === 1;
   }
 
-  /** Place in CLASSES; −1: none. */
+  /** Index in CLASSES; −1: none. */
   classOf(checkpoint: number, head: number): number {
     if (!this.classCache) {
       const cache = new Int8Array(this.checkpoints.length * this.heads.length);
@@ -149,7 +149,7 @@ export class Run {
     return this.classCache[checkpoint * this.heads.length + head];
   }
 
-  /** As qk.csv has it: names joined by ";". */
+  /** The flag in qk.csv: names joined by ";". */
   flag(checkpoint: number, head: number, component = this.pc0): string {
     return this.blob.table.flags.names[this.flagCode(checkpoint, head, component)] ?? "";
   }
@@ -168,7 +168,7 @@ export class Run {
     return found;
   }
 
-  /** Places in the names of flags; 0: none. */
+  /** Index in the names of flags; 0: none. */
   private flagCode(checkpoint: number, head: number, component: number): number {
     this.flagCodes ??= codesOf(this.blob.table.flags, this.checkpoints.length * this.heads.length * this.components.length);
     return component < 0 ? 0 : this.flagCodes[this.cell(checkpoint, head, component)];
@@ -180,7 +180,10 @@ export class Run {
     return this.headFlagCodes[checkpoint * this.heads.length + head];
   }
 
-  /** Whether a head's PC0 is another axis at one checkpoint than at the other, or somewhere on the way: no sign goes across. */
+  /**
+   * Whether a head's PC0 is another axis at one checkpoint than at the other, or changed in between: signs cannot be
+   * compared.
+   */
   axisMoved(one: number, other: number, head: number): boolean {
     const [from, to] = [this.checkpoints[Math.min(one, other)], this.checkpoints[Math.max(one, other)]];
     if (from.baseline || to.baseline) return from !== to; // random weights have axes of their own
@@ -189,12 +192,12 @@ export class Run {
     return steps.some(({ index }) => index > from.index && index <= to.index && this.axisChanged(index, head));
   }
 
-  /** Whether PC0 is another axis than at the checkpoint before. */
+  /** Whether PC0 is another axis than at the previous checkpoint. */
   axisChanged(checkpoint: number, head: number): boolean {
     return this.flags(checkpoint, head).includes(AXIS_CHANGED);
   }
 
-  /** Query heads that read the same KV head, this one among them; empty where the table does not say. */
+  /** Query heads that read the same KV head, including this one; empty where the table does not state KV heads. */
   siblings(head: Head): Head[] {
     if (head.kv_head === null) return [];
     return this.heads.filter((other) => other.layer === head.layer && other.kv_head === head.kv_head);

@@ -1,11 +1,11 @@
 import type { Statistic } from "./blob";
 
-/** Of sorted values; NaN of none. */
+/** The quantile of sorted values; NaN without values. */
 export function quantile(sorted: Float64Array, part: number): number {
   return sorted.length ? sorted[Math.round(part * (sorted.length - 1))] : NaN;
 }
 
-/** Steps of 1, 2 or 5 times a power of ten, about `count` of them. */
+/** A step of 1, 2 or 5 times a power of ten, of which about `count` fit into the span. */
 export function step(span: number, count: number): number {
   const rough = span / count || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -13,7 +13,7 @@ export function step(span: number, count: number): number {
   return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
 }
 
-/** Limits a little further out that are short to write; about nothing in the middle where there are both signs. */
+/** Limits slightly further out that are short to write; symmetric where there are both signs. */
 export function rounded(low: number, high: number, positive: boolean): [number, number] {
   if (!positive && low < 0) {
     const reach = Math.max(-low, high);
@@ -33,7 +33,7 @@ export function ticks(low: number, high: number, count: number): number[] {
   return found;
 }
 
-/** A tick in as few digits as tell it from its neighbours. */
+/** A tick with as few digits as distinguish it from its neighbours. */
 export function tickText(value: number, by: number): string {
   const digits = Math.max(0, Math.min(9, -Math.floor(Math.log10(by) + 1e-9)));
   const small = Math.abs(value) < 1e-12 ? 0 : value;

@@ -2,19 +2,19 @@ import { CLASSES } from "./classes";
 import { namedNumbers } from "./quantities";
 import type { Run } from "./run";
 
-/** Whether a row of the table is wanted. */
+/** Whether a row of the table matches. */
 type Test = (checkpoint: number, head: number, component: number) => boolean;
 
 export interface Search {
   test: Test;
-  /** What could not be understood; null: nothing. */
+  /** What was not understood; null: nothing. */
   problem: string | null;
 }
 
 const NUMBER = String.raw`-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?`;
 const SIGN = "<=|>=|==|!=|<|>|=";
 const NAME = String.raw`[a-z_|][\w|]*`;
-/** What a search is made of; the first that fits. */
+/** The parts of a search; the first alternative that matches. */
 const PARTS = new RegExp(
   [
     String.raw`(?<range>(?<low>${NUMBER})\s*(?<lowSign><=?|>=?)\s*(?<middle>${NAME})\s*(?<highSign><=?|>=?)\s*(?<high>${NUMBER}))`,
@@ -37,7 +37,10 @@ const COMPARE: Record<string, (a: number, b: number) => boolean> = {
   "!=": (a, b) => a !== b && !Number.isNaN(a),
 };
 
-/** "3.2", "L3H2", "layer 3", "r_q > 0.7", "0.3 < r_k <= 0.7", words of a row; all of them, or those on one side of "or". */
+/**
+ * Parses "3.2", "L3H2", "layer 3", "r_q > 0.7", "0.3 < r_k <= 0.7", and words of a row; all must match, or all on one
+ * side of "or".
+ */
 export function parseSearch(run: Run, text: string): Search {
   const numbers = namedNumbers(run);
   let problem: string | null = null;
@@ -45,7 +48,7 @@ export function parseSearch(run: Run, text: string): Search {
     const number = numbers.get(name);
     if (!number) {
       const near = [...numbers.keys()].filter((key) => key.includes(name.slice(0, 3)));
-      problem = `No number is called ${name}${near.length ? `; ${near.slice(0, 4).join(", ")} are near` : ""}.`;
+      problem = `There is no number ${name}${near.length ? `; similar: ${near.slice(0, 4).join(", ")}` : ""}.`;
       return () => false;
     }
     return (c, head, pc) => COMPARE[sign](number(c, head, pc), limit);
@@ -76,7 +79,8 @@ export function parseSearch(run: Run, text: string): Search {
     } else if (found["pair"]) {
       last.push(one(Number(found["layer"]), Number(found["head"])));
     } else if (found["numbered"]) {
-      last.push(contains(run, found["numbered"].replace(/\s+(\d+)/, " $1;"))); // "layer 3" means no layer 30
+      // the separator keeps "layer 3" from matching layer 30
+      last.push(contains(run, found["numbered"].replace(/\s+(\d+)/, " $1;")));
     } else if (word === "or") {
       wanted.push([]);
     } else if (word && word !== "and") {
@@ -92,7 +96,7 @@ export function parseSearch(run: Run, text: string): Search {
 
 const known = new WeakMap<Run, string[]>();
 
-/** What words of a search can be found in: names, classes, flags. */
+/** The texts in which words of a search are found: names, classes, flags. */
 function words(run: Run): string[] {
   let found = known.get(run);
   if (!found) {
@@ -111,16 +115,16 @@ function words(run: Run): string[] {
   return found;
 }
 
-/** " near_tie is near." */
+/** " Similar: near_tie." */
 function nearest(run: Run, word: string): string {
   const near = words(run)
     .map((one) => ({ one, far: distance(one, word) }))
     .filter(({ one, far }) => far <= Math.max(1, Math.floor(one.length / 3)))
     .sort((a, b) => a.far - b.far);
-  return near.length ? ` ${near[0].one} is near.` : "";
+  return near.length ? ` Similar: ${near[0].one}.` : "";
 }
 
-/** Letters to be changed, added or left out. */
+/** The number of letters to be changed, added or removed. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; ++i) {

@@ -1,7 +1,7 @@
 import type { PackedSeries, SeriesBlob, SeriesStatistic } from "./blob";
 import { unpackFloats } from "./numbers";
 
-/** The numbers of one series of a head at a checkpoint. NaN: missing, or an error that is not known. */
+/** The numbers of one series of a head at a checkpoint. NaN: missing, or an unknown error. */
 export interface Points {
   /** As the file has them: where windows begin. */
   x: readonly number[];
@@ -13,7 +13,7 @@ export interface Points {
   se: Float32Array;
 }
 
-/** One series of all heads and checkpoints; a head's numbers are decoded when asked for. */
+/** One series of all heads and checkpoints; a head's numbers are decoded when needed. */
 export class Series {
   private starts: Int32Array | undefined;
   private gridOf: Int32Array | undefined;
@@ -26,7 +26,7 @@ export class Series {
     private readonly checkpoints: number,
   ) {}
 
-  /** null: the file has no rows of this head at this checkpoint. */
+  /** Null: the file has no rows for this head at this checkpoint. */
   points(checkpoint: number, head: number): Points | null {
     if (!this.starts || !this.gridOf) this.locate();
     const cell = checkpoint * this.heads + head;
@@ -69,7 +69,7 @@ export function readSeries(blob: SeriesBlob, heads: number, checkpoints: number)
   return blob.statistics.map(
     (one) =>
       new Series(
-        { ...one, definition: one.definition.replaceAll("`", "") }, // written for Markdown
+        { ...one, definition: one.definition.replaceAll("`", "") }, // without Markdown
         blob.columns[one.key],
         blob,
         heads,

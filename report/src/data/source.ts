@@ -2,13 +2,13 @@ import { h } from "../dom";
 import type { Statistic } from "./blob";
 import type { Checkpoint, Run } from "./run";
 
-// Where a number on the page is from, as its element says in `data-number`: "FILE:ROW:COLUMN". A head's row is
-// "LABEL/LAYER.HEAD", of qk.csv with "/PCn" after it; a checkpoint's is its label, a bin's of loss.csv "LABEL/FROM", a
-// pair's "FROM → TO"; in a JSON file
-// the column is a path of keys. "count:" and "mean:" before it: of those rows; "interval:": the 95 % interval of it.
-// "X ± Y" is a number with its standard error. What counts the page itself is "page:WHAT".
+// Where a number on the page comes from, as its element states in `data-number`: "FILE:ROW:COLUMN". The row of a head
+// is "LABEL/LAYER.HEAD", in qk.csv followed by "/PCn"; the row of a checkpoint is its label, of a bin of loss.csv
+// "LABEL/FROM", of a pair "FROM → TO". In a JSON file the column is a path of keys. A prefix "count:" or "mean:" means
+// the count or mean of these rows; "interval:" the 95 % interval of the number. "X ± Y" is a number with its standard
+// error. Numbers that the page counts itself are "page:WHAT".
 
-/** Of the page itself: rows found, heads selected. */
+/** The source of a number that the page counts itself: rows found, heads selected. */
 export const ofPage = (what: string): string => `page:${what}`;
 
 export function ofHead(run: Run, statistic: Pick<Statistic, "key" | "table">, checkpoint: number, head: number, component = run.pc0): string {
@@ -20,14 +20,14 @@ export function ofHead(run: Run, statistic: Pick<Statistic, "key" | "table">, ch
 
 export const ofSummary = ({ label }: Pick<Checkpoint, "label">, key: string): string => `summary.json:${label}:${key}`;
 
-/** The loss of a checkpoint; `from`: of the bin that begins there. */
+/** The source of a checkpoint's loss; `from`: the beginning of the bin. */
 export const ofLoss = ({ label }: Pick<Checkpoint, "label">, from?: number): string =>
   `loss.csv:${label}${from === undefined ? "" : `/${from}`}:loss`;
 
-/** What a summary says about a checkpoint itself: its context, its documents. */
+/** The source of a fact about a checkpoint in the summary: its context, its documents. */
 export const ofEntry = (c: Pick<Checkpoint, "label">, key: string): string => ofSummary(c, `checkpoint.${key}`);
 
-/** A number with where it is from. */
+/** A number with its source. */
 export function number(from: string, text: string, attributes: Record<string, unknown> = {}): HTMLElement {
   return h("span", { ...attributes, "data-number": from }, text);
 }

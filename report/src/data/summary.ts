@@ -4,7 +4,7 @@ import { read } from "./quantities";
 import type { Checkpoint, Run } from "./run";
 import { ofSummary } from "./source";
 
-/** Statistics of components in the order of the page: those whose changes are listed first. */
+/** Statistics of components in the order of the page: those with a list of changes come first. */
 export function shown(statistics: Statistic[]): Statistic[] {
   const found = statistics.filter(({ per }) => per === "component");
   return [...found.filter(({ changes }) => changes), ...found.filter(({ changes }) => !changes)];
@@ -12,7 +12,7 @@ export function shown(statistics: Statistic[]): Statistic[] {
 
 /** A mean over heads that the page shows. */
 export interface Mean {
-  /** In summary.json. */
+  /** Its key in summary.json. */
   key: string;
   name: string;
   hint: string;
@@ -20,19 +20,19 @@ export interface Mean {
   reading: StatisticView;
 }
 
-/** Of heads.csv: what to read first. Means of the others are in the figures and in summary.json. */
+/** The most important numbers of heads.csv. Means of the others are in the figures and in summary.json. */
 const READ_FIRST = ["r2cv_q", "r2cv_k", "logit_pos_share"];
 
-/** Those of a run that the overview shows: what to read first, then the others without a sign, then those with one. */
+/** The means that the overview shows: the most important ones, then others without a sign, then those with one. */
 export function means(run: Run): Mean[] {
   const found = allMeans(run).filter(({ statistic: { table, key } }) => table !== "heads" || READ_FIRST.includes(key));
-  // Numbers without a sign first: they mean the same whichever way an axis points.
+  // Numbers without a sign come first: they do not depend on the orientation of an axis.
   const rank = ({ statistic, reading }: Mean) =>
     statistic.table === "heads" ? 0 : !statistic.changes ? 2 : reading.absolute ? 1 : 3;
   return found.sort((a, b) => rank(a) - rank(b));
 }
 
-/** Of every statistic that the run has. */
+/** The means of every statistic that the run has. */
 function allMeans(run: Run): Mean[] {
   return run.statistics.flatMap((statistic) =>
     statistic.readings
@@ -51,7 +51,7 @@ function mean(values: number[]): number | null {
   return values.length === 0 ? null : values.reduce((a, b) => a + b, 0) / values.length;
 }
 
-/** The 95 % interval (Wilson 1927) for a share of `n` whose ± would pass 0 or 1, or that has none. */
+/** The 95 % interval (Wilson 1927) for a share of `n` heads whose ± would exceed 0 or 1, or that has no error. */
 function withInterval(share: Leaf, n: number): Leaf {
   const { value, se } = share;
   if (value === null || n === 0 || (se === null && share.low === undefined)) return share;
@@ -62,7 +62,7 @@ function withInterval(share: Leaf, n: number): Leaf {
   return { value, se: null, low: Math.max(0, middle - half), high: Math.min(1, middle + half) };
 }
 
-/** summary.json; without one, means of the table without standard errors. */
+/** summary.json; without this file, means computed from the table, without standard errors. */
 export class Summary {
   constructor(private readonly run: Run) {}
 
@@ -70,7 +70,7 @@ export class Summary {
     return this.run.blob.summary !== null;
   }
 
-  /** What counts as a changed head; undefined: the file does not say. */
+  /** The rule for changed heads; undefined: the file does not state it. */
   get changed(): SummaryBlob["changed"] {
     return this.run.blob.summary?.changed;
   }
@@ -81,7 +81,7 @@ export class Summary {
     return isLeaf(found) ? found : { value: this.fromTable(key, checkpoint), se: null };
   }
 
-  /** Where a mean is from: the summary, or the table where that has none. */
+  /** The source of a mean: the summary, or else the table. */
   from(key: string, checkpoint: Checkpoint): string {
     const group = this.run.blob.summary?.[key] as Record<string, unknown> | undefined;
     if (group && Object.hasOwn(group, checkpoint.label)) return ofSummary(checkpoint, key);
@@ -96,7 +96,7 @@ export class Summary {
     return stated ? ofSummary(checkpoint, `taxonomy.${name}`) : `share:qk.csv:${checkpoint.label}:class=${name}`;
   }
 
-  /** The first of the heads to look at; query heads that share the keys that changed are one. */
+  /** The first heads to look at; query heads that share the changed keys are one entry. */
   topHeads(count: number): TopHead[] {
     return (this.run.blob.summary?.top_heads ?? []).slice(0, count);
   }
@@ -118,7 +118,7 @@ export class Summary {
     return this.run.blob.summary?.differences ?? [];
   }
 
-  /** From the first checkpoint of the run to the last; null: a step does that. */
+  /** The difference between the first and the last checkpoint of the run; null: it is one of the steps. */
   wholeRun(): Difference | null {
     return this.run.blob.summary?.whole_run ?? null;
   }
@@ -132,7 +132,7 @@ export class Summary {
   }
 }
 
-/** Heads in which a statistic changed. */
+/** The heads in which a statistic changed. */
 export function changedHeads(difference: Difference, statistic: Statistic): HeadChange[] | undefined {
   return difference[`heads_${statistic.key}`] as HeadChange[] | undefined;
 }

@@ -1,14 +1,14 @@
 import type { Run } from "./run";
 
-/** By what checkpoints are laid out: ropewalk/figures/parts/time_axis.h. */
+/** How checkpoints are arranged: ropewalk/figures/parts/time_axis.h. */
 export const TIME_AXES = ["labels", "steps", "tokens", "log-steps", "log-tokens"] as const;
 export type TimeAxisName = (typeof TIME_AXES)[number];
 
-/** Of an axis of numbers, in places of baselines. */
+/** The length of an axis of numbers, in units of a baseline's slot. */
 const LENGTH = 7;
-/** Of a logarithmic axis: from 0 to the first number. */
+/** On a logarithmic axis: the part from 0 to the first number. */
 const ZERO_SHARE = 0.06;
-/** About as many on a linear axis. */
+/** About this many ticks on a linear axis. */
 const TICKS = 7.5;
 const BETWEEN_LABELS = 8;
 
@@ -18,9 +18,9 @@ export interface Tick {
 }
 
 export interface TimeLayout {
-  /** Of each checkpoint of the run, from 0. */
+  /** One per checkpoint of the run, from 0. */
   positions: number[];
-  /** What the run takes before its first place and after its last one. */
+  /** The space before the first position and after the last one. */
   margin: number;
   /** On an axis of numbers. */
   ticks: Tick[];
@@ -32,14 +32,14 @@ function times(run: Run, axis: TimeAxisName): (number | null)[] {
   return run.steps.map((c) => (axis.endsWith("tokens") ? c.tokens : c.training_step));
 }
 
-/** Axes for which every checkpoint of the run has a number, each larger than the one before. */
+/** Axes for which every checkpoint of the run has a number that is larger than the one before. */
 export function offeredAxes(run: Run): TimeAxisName[] {
   const increases = (axis: TimeAxisName) =>
     times(run, axis).every((time, i, all) => time !== null && (i === 0 || time > all[i - 1]!));
   return TIME_AXES.filter((axis) => axis === "labels" || (run.steps.length > 1 && !run.models && increases(axis)));
 }
 
-/** The experiment's, where the run can be laid out by it. */
+/** The experiment's axis, if the run can be arranged by it. */
 export function initialAxis(run: Run): TimeAxisName {
   const settings = run.blob.manifest?.["settings"] as Record<string, unknown> | undefined;
   return offeredAxes(run).find((axis) => axis === settings?.["axis"]) ?? "labels";
@@ -62,7 +62,7 @@ function roundTicks(low: number, high: number): number[] {
   return found;
 }
 
-/** Powers of ten; where they are few, 2 and 5 besides. */
+/** Powers of ten; where these are few, also 2 and 5 times them. */
 function powerTicks(low: number, high: number): number[] {
   const digits = high < 1000 * low ? [1, 2, 5] : [1];
   const found: number[] = [];
@@ -71,7 +71,7 @@ function powerTicks(low: number, high: number): number[] {
   return found;
 }
 
-/** Where the checkpoints of the run stand. On a logarithmic axis 0 has a place of its own, left of the others. */
+/** The positions of the run's checkpoints. On a logarithmic axis, 0 has a position of its own, left of the others. */
 export function timeLayout(run: Run, axis: TimeAxisName): TimeLayout {
   if (axis === "labels") return { positions: run.steps.map(({ step }) => step), margin: 0.5, ticks: [], title: "" };
   const numbers = times(run, axis) as number[];
@@ -93,13 +93,13 @@ export function timeLayout(run: Run, axis: TimeAxisName): TimeLayout {
   };
 }
 
-/** The edges of places: halfway between two, then the margin. One more than places. */
+/** The edges of slots: halfway between two positions, and the margins at both ends. There is one more edge than slots. */
 export function edges({ positions, margin }: TimeLayout): number[] {
   const between = positions.slice(1).map((position, i) => (positions[i] + position) / 2);
   return [positions[0] - margin, ...between, positions[positions.length - 1] + margin];
 }
 
-/** Ticks whose texts do not touch, from left to right; `x` in pixels. */
+/** Ticks whose texts do not touch, from left to right; `x` is in pixels. */
 export function thinned(ticks: Tick[], x: (position: number) => number, letter: number): Tick[] {
   let free = -Infinity;
   return ticks.filter(({ position, text }) => {

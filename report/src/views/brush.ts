@@ -2,10 +2,10 @@ import type { Context } from "../context";
 import { px, s } from "../dom";
 import { passes } from "../state";
 
-const CLICK = 4; // pixels that a click may move
-const REACH = 12; // pixels from a point that a click may be off
+const CLICK = 4; // pixels that the pointer may move during a click
+const REACH = 12; // pixels by which a click may miss a point
 
-/** Drag a rectangle to select heads (Shift adds), click a point to open it. */
+/** Dragging a rectangle selects heads (Shift adds); clicking a point opens its head. */
 export function brush(context: Context, plot: SVGSVGElement, positions: { x: number; y: number }[]): void {
   const { run, store } = context;
   const box = s("rect", { class: "brush", visibility: "hidden" });

@@ -6,10 +6,10 @@ import { h, linear, px, s } from "../dom";
 import { DASH } from "../format";
 import { button, card, columnHeads, row, scroller, type Column } from "../widgets";
 
-/** More checkpoints than this are counted, not named. */
+/** More checkpoints than this are counted instead of listed. */
 const MOST_NAMED = 6;
 
-/** What not to trust of a head, in sentences; null: nothing is known against it. */
+/** Warnings about a head, as sentences; null: there are none. */
 export function care({ run, store }: Context, head: Head): HTMLElement | null {
   const { at } = store.state;
   const here = new Set(run.flags(at, head.index));
@@ -48,7 +48,7 @@ export function care({ run, store }: Context, head: Head): HTMLElement | null {
   return made;
 }
 
-/** How many heads have a flag, checkpoint by checkpoint. */
+/** The number of heads with a flag, per checkpoint. */
 function bars(run: Run, counts: number[]): SVGSVGElement {
   const [width, height] = [120, 26];
   const x = linear([0, counts.length], [0, width]);
@@ -68,7 +68,7 @@ function bars(run: Run, counts: number[]): SVGSVGElement {
   );
 }
 
-/** What not to trust in the whole run: each doubt with its heads, and what it means. */
+/** Warnings about the whole run: each doubt with its heads and its meaning. */
 export function careTable({ run, store }: Context, last: Checkpoint): HTMLElement | null {
   const found = doubts(run, last.index);
   if (!found.length) return null;
@@ -101,7 +101,7 @@ export function careTable({ run, store }: Context, last: Checkpoint): HTMLElemen
     );
   return card(
     "Read with care",
-    "Heads whose numbers are not to be trusted as they stand. A number opens its heads.",
+    "Heads whose numbers need care. Click a number to see the heads.",
     scroller(
       "Doubts about heads",
       h("table", { class: "numbers stacked care-table" }, columnHeads(columns), h("tbody", {}, ...found.map(rowOf))),

@@ -7,7 +7,7 @@ import { h } from "../dom";
 import { count, DASH, errorText, signed } from "../format";
 import { button } from "../widgets";
 
-/** A line of "What changed": its name, what it is of, and its cell of each step. */
+/** A line of "What changed": its name, the heads that it is about, and its cell for each step. */
 export interface Line {
   name: string;
   note?: string;
@@ -20,14 +20,14 @@ const nothing = () => h("td", { class: "muted" }, DASH);
 
 function verdictOf({ real, flag, value, stayed }: Change, published?: Change): string {
   if (flag === "other_context") return "other context";
-  // Neither row of a signed mean is real then, however far it is from zero.
+  // In that case neither row of a signed mean is real, however large it is.
   const other = stayed ?? published;
   if (real === false && other?.value === null) return "no axis stayed";
   if (real === false && (value ?? 0) * (other?.value ?? 0) < 0) return "the rows disagree";
   return real === null || real === undefined ? "" : real ? "real" : "within noise";
 }
 
-/** A change with its verdict; `heads`: what it is over, where that is not all of them; `published`: the same of all heads. */
+/** A change with its verdict; `heads`: the heads that it is about, if not all; `published`: the change over all heads. */
 function cell(from: string, found: Change, percent: boolean, heads: HTMLElement | null = null, published?: Change): HTMLElement {
   if (found.value === null) return nothing();
   const [scale, digits] = percent ? [100, 1] : [1, 3];
@@ -47,12 +47,12 @@ function cell(from: string, found: Change, percent: boolean, heads: HTMLElement 
   );
 }
 
-/** A mean with the sign of an axis: of all heads as published, and of those whose axis stayed. */
+/** A mean whose sign depends on an axis: over all heads, as published, and over those whose axis stayed. */
 function signedLines({ run, summary }: Context, { key, name }: Mean): Line[] {
   const parts = (difference: Difference): { published: Change | null; stayed: Change | null } => {
     const found = change(difference, key);
     if (found.stayed) return { published: found, stayed: found.stayed };
-    // Summaries of former versions have only the second.
+    // Summaries of former versions have only one of the two.
     return found.heads === undefined ? { published: found, stayed: null } : { published: null, stayed: found };
   };
   const total = ({ to }: Difference) => {
@@ -84,7 +84,7 @@ function signedLines({ run, summary }: Context, { key, name }: Mean): Line[] {
   ];
 }
 
-/** Of means: those without a sign first. */
+/** Lines of means: those without a sign first. */
 export function meanLines(context: Context): Line[] {
   const all = means(context.run);
   const hasSign = ({ statistic, reading }: Mean) => statistic.carried !== null && !reading.absolute;
@@ -114,7 +114,7 @@ export function meanLines(context: Context): Line[] {
   ];
 }
 
-/** How many heads changed, each number a way to them. */
+/** How many heads changed; a click on a number shows them. */
 export function headLines({ run, summary, store }: Context): Line[] {
   const all = summary.differences();
   const opener = (difference: Difference, heads: Pick<HeadChange, "layer" | "q_head">[], key: string, colour: string) => {

@@ -8,9 +8,9 @@ import { isPrinting, onPrint } from "../print";
 import { button, card, scroller, type Note } from "../widgets";
 import { headLines, meanLines, type Line } from "./change_lines";
 
-/** Steps side by side on a sheet of paper. */
+/** Steps side by side on a printed page. */
 const PRINTED_STEPS = 4;
-/** As many are shown though no phase begins among them. */
+/** Up to so many steps are shown even if no phase begins among them. */
 const FEW_STEPS = 8;
 
 const checkpointOf = (run: Run, label: string) => run.checkpoints.find((c) => c.label === label);
@@ -37,7 +37,7 @@ function heading({ run }: Context, { from, to }: Difference, whole: boolean): HT
   );
 }
 
-/** What changed between checkpoints, and whether it is more than chance of which documents were read. */
+/** What changed between checkpoints, and whether it is more than an effect of the choice of documents. */
 export function changes(context: Context): HTMLElement | null {
   const { run, summary } = context;
   const all = summary.differences();
@@ -84,12 +84,12 @@ export function changes(context: Context): HTMLElement | null {
   );
 }
 
-/** What "real" and "changed" mean, with the limits that the summary states. */
+/** The meaning of "real" and "changed", with the limits in the summary. */
 function rules({ run, summary: { changed } }: Context, all: Difference[]): Note {
   const parts = [
-    "Change of each mean ± standard error; real where it exceeds its 95 % interval over documents, and the two rows of a signed mean agree in sign.",
+    "Change of each mean ± standard error; real where 0 is outside its 95 % interval over documents, and the two rows of a signed mean agree in sign.",
     all.every((d) => d.paired === 1) ? " Both checkpoints of a step read the same documents." : "",
-    run.order.mixed ? " Class and r depend on the context: where it grows, a change may be that of the context." : "",
+    run.order.mixed ? " Class and r depend on the context: where it grows, the context may be the reason for a change." : "",
   ];
   const limits = changed
     ? [
@@ -100,5 +100,5 @@ function rules({ run, summary: { changed } }: Context, all: Difference[]): Note 
         " of the spread over heads.",
       ]
     : [];
-  return [parts.join(""), ...limits, " A number of heads opens them."];
+  return [parts.join(""), ...limits, " Click a number of heads to see them."];
 }

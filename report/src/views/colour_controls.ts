@@ -7,7 +7,7 @@ import { checkpointOptions, select } from "../widgets";
 
 const ASPECTS: Record<Aspect, string> = { value: "as it is", error: "standard error", change: "change since …" };
 
-/** By what heads are coloured: a quantity, whether it or its error or its change, and since when. */
+/** Chooses what colours heads: a quantity; its value, error or change; and since which checkpoint. */
 export function colourControls({ run, store }: Context): Part {
   const classes = { key: CLASS, name: "class", group: "", definition: "which of r_q and |r_k| follow position, on PC0" };
   const colour = picker("colour", [classes, ...quantities(run)], (key) =>

@@ -5,7 +5,7 @@ import { number, ofHead } from "../data/source";
 import { withError } from "../format";
 import { card, checkpointName, checkpointScroller } from "../widgets";
 
-/** The parts of PC0's variance: they add to one. */
+/** The parts of PC0's variance; their sum is 1. */
 const PARTS = [
   { key: "pc0_offset", name: "queries and keys lie apart", look: "offset" },
   { key: "pc0_pos_q", name: "position of queries", look: "queries" },
@@ -13,7 +13,7 @@ const PARTS = [
   { key: "pc0_content", name: "content", look: "content" },
 ];
 
-/** What PC0 is made of, at every checkpoint; null where the table does not say. */
+/** The parts of PC0 at every checkpoint; null where the table does not have them. */
 export function composition({ run, store }: Context, head: Head): HTMLElement | null {
   const parts = PARTS.flatMap((part) => {
     const statistic = run.statistics.find(({ key }) => key === part.key);
@@ -49,7 +49,7 @@ export function composition({ run, store }: Context, head: Head): HTMLElement | 
   );
   return card(
     "What PC0 is made of",
-    `Shares of its variance at each ${run.models ? "model" : "checkpoint"}; the numbers are those of ${run.checkpoints[at].label}.`,
+    `Shares of PC0's variance at each ${run.models ? "model" : "checkpoint"}; the numbers are those of ${run.checkpoints[at].label}.`,
     h("ul", { class: "legend composition-legend" }, ...legend),
     checkpointScroller("What PC0 is made of, by checkpoint", run.checkpoints.length, h("ol", { class: "composition" }, ...rows)),
   );

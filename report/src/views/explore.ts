@@ -5,9 +5,9 @@ import { headDetail } from "./head";
 import { portrait } from "./portrait";
 import { trajectories } from "./trajectories";
 
-/** Portrait, grid and what is selected in them. */
+/** The portrait, the grid and the selected heads. */
 export function explore(context: Context): Part {
-  // From top to bottom: the last one may scroll to where it stands.
+  // From top to bottom, because the last one may scroll into view.
   const parts = [portrait(context), grid(context), trajectories(context), headDetail(context)];
   const [left, right, selected, detail] = parts.map((part) => part.element);
   const element = h("div", { class: "explore" }, h("div", { class: "side-by-side" }, left, right), selected, detail);

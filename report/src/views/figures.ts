@@ -14,13 +14,13 @@ const TITLES: Record<string, string> = {
   ablate_training: "What heads are needed for, over training",
 };
 
-/** The published ones, which are of PC0 alone. */
+/** The published figures, which are about PC0 only. */
 const ON_PC0 = ["position_signal", "phase_portraits", "taxonomy", "depth_r_q", "depth_r_k"];
 
-/** Figures of statistics that somebody asked for have no name but their own title's. */
+/** Figures of requested statistics have the name in their title. */
 const ASKED = /^(over_training|by_depth|portrait)_/;
 
-/** "Position signal" of position_signal. */
+/** "Position signal" for position_signal. */
 function title(name: string, spec: Sized): string {
   const words = name.replaceAll("_", " ");
   if (ASKED.test(name) && spec.title?.text) return spec.title.text.split(" · ").at(-1) ?? words;
@@ -34,7 +34,7 @@ export function figures(context: Context): HTMLElement {
   const watcher = new IntersectionObserver(
     (entries) => {
       for (const entry of entries) {
-        // After the frame that brought it near, so that scrolling stays smooth.
+        // Waits for the frame in which the figure came near, so that scrolling stays smooth.
         if (entry.isIntersecting) setTimeout(() => start(entry.target), 0);
       }
     },
@@ -84,7 +84,7 @@ export function figures(context: Context): HTMLElement {
   return h("div", { class: "figures" }, ...cards);
 }
 
-/** What needs no axis right beside what is measured along PC0. */
+/** Puts numbers that need no axis next to those measured along PC0. */
 function inOrder(names: string[]): string[] {
   const [signal, beside] = ["position_signal", "how_positional"];
   if (!names.includes(signal) || !names.includes(beside)) return names;
@@ -100,7 +100,7 @@ interface Sized {
   vconcat?: Sized[];
 }
 
-/** Width and height of a figure before it is drawn, about: its panels, and room for titles, axes and legends. */
+/** The approximate width and height of a figure before it is drawn: its panels, and space for titles, axes and legends. */
 function shape(name: string, spec: Sized): [number, number] {
   const lines = 18 * (spec.title?.subtitle?.length ?? 0);
   if (spec.concat) {

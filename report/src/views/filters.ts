@@ -6,7 +6,7 @@ import { count } from "../format";
 import { chosen, initialState, passes, type RopeFilter } from "../state";
 import { button } from "../widgets";
 
-/** Which heads: layers, classes, RoPE or NoPE; and what is selected. */
+/** Filters heads by layers, classes, RoPE or NoPE; shows the selection. */
 export function filters({ run, store }: Context): Part {
   const bound = (label: string, end: 0 | 1) => {
     const input = h("input", {
@@ -64,14 +64,14 @@ export function filters({ run, store }: Context): Part {
     h("span", { class: "field inline" }, h("span", {}, "layers"), low, "–", high),
     h("span", { class: "chips", role: "group", "aria-label": "Classes" }, ...classes),
     known ? h("span", { class: "chips", role: "group", "aria-label": "RoPE" }, ...rope) : null,
-    // Keeps its room, so that nothing moves under a pointer that selects.
+    // The line keeps its height while it is empty, so that nothing moves under the pointer.
     h("span", { class: "outcome" }, status, clear, reset),
   );
   return {
     element,
     render() {
       const { state } = store;
-      // Not under the reader's fingers.
+      // The field in which the reader types is not overwritten.
       if (document.activeElement !== low) low.value = String(state.layers[0]);
       if (document.activeElement !== high) high.value = String(state.layers[1]);
       const counts = CLASSES.map(() => 0);

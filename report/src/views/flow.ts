@@ -26,9 +26,9 @@ export function flow({ run, store }: Context): Part {
       "Flow of classes",
       single
         ? run.models
-          ? "Columns are models. A head of one is no head of another: nothing flows between them."
+          ? "Columns are models. Models do not share heads, so nothing flows between them."
           : "One checkpoint: nothing flows yet."
-        : `Columns are checkpoints, bands are heads that keep or change their class. Click a band for its heads.${run.order.several ? " Each context is a run of its own: no band leads from one to another." : ""}`,
+        : `Columns are checkpoints, bands are heads that keep or change their class. Click a band to list its heads.${run.order.several ? " Each context is a run of its own: no band leads from one to another." : ""}`,
       picture,
     ),
     single
@@ -96,7 +96,7 @@ export function flow({ run, store }: Context): Part {
 
   function showList(): void {
     const { flowFrom, flowTo, flowCell } = store.state;
-    if (!flowCell) return list.replaceChildren(h("p", { class: "note" }, "Press a number above for its heads."));
+    if (!flowCell) return list.replaceChildren(h("p", { class: "note" }, "Press a number above to list its heads."));
     const heads = moved(flowFrom, flowTo, ...flowCell);
     const open = (head: number) => store.open(head, { view: "explore", at: flowTo });
     list.replaceChildren(

@@ -12,7 +12,7 @@ import { colourControls } from "./colour_controls";
 import { gridLegend } from "./grid_legend";
 import { offsetNote } from "./offset_note";
 
-/** Rows and columns that an arrow key moves by. */
+/** The rows and columns by which an arrow key moves. */
 const MOVES: Record<string, [number, number]> = {
   ArrowLeft: [0, -1],
   ArrowRight: [0, 1],
@@ -38,7 +38,7 @@ export function grid(context: Context): Part {
   });
 
   function cell(head: Head | undefined, left: Head | undefined): HTMLElement {
-    // A gap where the next KV head's group begins.
+    // A gap marks the beginning of the next KV head's group.
     const starts = head !== undefined && left !== undefined && head.kv_head !== left.kv_head;
     const look = `cell${starts ? " group-start" : ""}`;
     if (!head) return h("span", { role: "gridcell", class: `${look} absent`, "aria-label": "not measured" });
@@ -169,7 +169,7 @@ function rowName(layer: number, nope: boolean): HTMLElement {
   );
 }
 
-/** What signs of the grid mean, where it has them; `places` is how many cells it has room for. */
+/** The meaning of the grid's signs, where it has any; `cells` is the number of cells that fit. */
 function marksInWords(run: Run, cells: number): string {
   const groups = new Set(run.heads.map((head) => head.kv_head)).size > 1;
   return [
@@ -181,14 +181,14 @@ function marksInWords(run: Run, cells: number): string {
     .join(" · ");
 }
 
-/** How a head's cell stands at the checkpoint in view. */
+/** The state of a head's cell at the current checkpoint. */
 function standing({ run, store }: Context, colours: Coloring, head: number): "absent" | "incomparable" | "missing" | "" {
   if (!run.measured(store.state.at, head)) return "absent";
   if (!colours.comparable(head)) return "incomparable";
   return colours.colour(head) === null ? "missing" : "";
 }
 
-/** The classes of a head's cell. */
+/** The CSS classes of a head's cell. */
 function cellLook(context: Context, colours: Coloring, head: number, starts: boolean): string {
   const { run, store } = context;
   const { state } = store;
@@ -206,7 +206,7 @@ function cellLook(context: Context, colours: Coloring, head: number, starts: boo
 
 const SAID = { absent: "not measured", incomparable: "not comparable", missing: "missing" };
 
-/** A head's cell in words. */
+/** The text of a head's cell. */
 function cellLabel(context: Context, colours: Coloring, head: number): string {
   const { layer, q_head } = context.run.heads[head];
   const stands = standing(context, colours, head);
@@ -215,7 +215,7 @@ function cellLabel(context: Context, colours: Coloring, head: number): string {
   return `Layer ${layer}, head ${q_head}: ${stands ? SAID[stands] : number()}`;
 }
 
-/** Shows a head in its cell; what stays as it was is not touched. */
+/** Shows a head in its cell; unchanged attributes are not touched. */
 function paint(context: Context, colours: Coloring, head: number, cell: HTMLElement): void {
   const { run, store } = context;
   const colour = run.measured(store.state.at, head) ? colours.colour(head) : null;

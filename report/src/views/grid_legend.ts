@@ -6,7 +6,7 @@ import { h } from "../dom";
 import { count, decimals } from "../format";
 import type { State } from "../state";
 
-/** The ramp of the grid's colours with its ends; nothing for classes, which the portrait's legend names. */
+/** The colour ramp of the grid with its ends; null for classes, which the portrait's legend names. */
 export function gridLegend(run: Run, state: State, colours: Coloring): HTMLElement[] {
   if (colours.isClass) return [];
   const [low, high] = colours.domain;
@@ -24,9 +24,9 @@ export function gridLegend(run: Run, state: State, colours: Coloring): HTMLEleme
   ];
 }
 
-/** What the cells without a colour are, and why. */
+/** Explains the cells without a colour. */
 function incomparable(heads: number, { statistic }: Quantity): HTMLElement {
-  const why = statistic.on_pc0 ? "PC0 is another axis" : "a number per token, of another context";
+  const why = statistic.on_pc0 ? "PC0 is another axis" : "a number per token, at another context";
   return h(
     "span",
     { class: "incomparable-key" },

@@ -91,7 +91,7 @@ function legend({ run }: Context, head: Head): HTMLElement {
     "r_k",
     h("span", {}, "· bars: ±1 standard error over documents"),
     run.steps.some(({ index }) => run.axisChanged(index, head.index))
-      ? h("span", { class: "named" }, "·", h("i", { class: "line-key broken" }), "hollow, dashed: the axis changed, no sign goes across")
+      ? h("span", { class: "named" }, "·", h("i", { class: "line-key broken" }), "hollow, dashed: the axis changed, so signs cannot be compared")
       : null,
   );
 }

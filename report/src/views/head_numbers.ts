@@ -7,7 +7,7 @@ import { h } from "../dom";
 import { DASH, decimals, errorText, errorUnit } from "../format";
 import { scroller } from "../widgets";
 
-/** Every statistic of a head at the checkpoint in view, in groups, each with its standard error and its 95 % interval. */
+/** Every statistic of a head at the current checkpoint, in groups, each with its standard error and its 95 % interval. */
 export function headNumbers({ run, summary, store }: Context, head: Head): HTMLElement {
   const { at } = store.state;
   const t95 = summary.entry(run.checkpoints[at])["t95"];

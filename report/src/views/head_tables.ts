@@ -12,7 +12,7 @@ import { errorUnit, withError } from "../format";
 import { button, checkpointName, checkpointScroller, classTag, MANY_CHECKPOINTS, scroller } from "../widgets";
 import { shownColumns } from "./table_rows";
 
-/** The class of a head at each checkpoint, as buttons that lead there. */
+/** The class of a head at each checkpoint, as buttons that go to the checkpoint. */
 export function classHistory({ run, store }: Context, head: Head): HTMLElement {
   const steps = run.checkpoints.map((c) => {
     const classIndex = run.measured(c.index, head.index) ? run.classOf(c.index, head.index) : -1;
@@ -31,7 +31,7 @@ export function classHistory({ run, store }: Context, head: Head): HTMLElement {
 
 /** The numbers of a head at each checkpoint. */
 export function numbersOverTraining({ run, store }: Context, head: Head): HTMLElement {
-  // Those that the reader chose for the table.
+  // The columns that the reader chose for the table.
   const chosen = new Set(shownColumns(run, store.state).map(({ key }) => key));
   const every = [...shown(run.statistics), ...run.statistics.filter(({ per }) => per === "head")];
   const columns = every.filter(({ key }) => chosen.has(key));
@@ -74,7 +74,7 @@ export function numbersOverTraining({ run, store }: Context, head: Head): HTMLEl
   );
 }
 
-/** The components of a head at the checkpoint in view, drawn and as a table. */
+/** The components of a head at the current checkpoint, as a drawing and as a table. */
 export function components({ run, store }: Context, head: Head): HTMLElement {
   const { at } = store.state;
   const columns = run.statistics.filter(({ per }) => per === "component");

@@ -5,12 +5,12 @@ import type { Head, Run } from "../data/run";
 import { ticks } from "../data/scale";
 import { h } from "../dom";
 
-/** Width of a drawing whose letters keep their size on a narrow screen. */
+/** The width of a drawing whose letters keep their size on a narrow screen. */
 export function roomFor(most: number): number {
   return Math.max(280, Math.min(most, innerWidth - 56));
 }
 
-/** What the drawings of a head go along, in words. */
+/** The axis of a head's drawings, in words. */
 const along = (run: Run) => (run.models ? "by model" : "over training");
 
 const positions = (run: Run, head: number, markers: boolean): Series[] => [
@@ -48,7 +48,7 @@ export function trajectory({ run, store }: Context, head: Head, width: number, h
   });
 }
 
-/** The number that colours the grid, over training, where the first chart does not show it. */
+/** The number that colours the grid, over training, unless the first chart shows it. */
 export function coloured({ run, store }: Context, head: Head): HTMLElement | null {
   const { quantity: found } = parseColour(run, store.state.quantity);
   if (!found || ["r_q", "r_k"].includes(found.statistic.key)) return null;

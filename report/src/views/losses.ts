@@ -5,7 +5,7 @@ import { h } from "../dom";
 import { withError } from "../format";
 import { card, checkpointScroller } from "../widgets";
 
-/** The loss of every checkpoint by the position of the token that predicts; null where none was measured. */
+/** The loss of every checkpoint by the position of the predicting token; null where none was measured. */
 export function lossByPosition({ run }: Context): HTMLElement | null {
   if (!run.losses) return null;
   const ends = new Map(run.checkpoints.flatMap(({ loss }) => loss?.bins.map(({ from, to }) => [from, to] as const) ?? []));

@@ -5,11 +5,11 @@ import { number } from "../data/source";
 import { decimals, errorText } from "../format";
 import { button } from "../widgets";
 
-/** Above this share, PC0 tells queries from keys rather than early from late tokens. */
+/** Above this share, PC0 separates queries from keys rather than early from late tokens. */
 const HALF = 0.5;
 const WITHOUT_AXIS = ["r2cv_q", "r2cv_k"];
 
-/** Where more than half of PC0 is offset, numbers without an axis are one click away; else nothing. */
+/** Where more than half of PC0 is offset, offers numbers that need no axis; else null. */
 export function offsetNote({ run, summary, store }: Context, c: Checkpoint): (string | Node)[] {
   const statistic = run.statistics.find(({ key }) => key === "pc0_offset");
   const better = WITHOUT_AXIS.flatMap((key) => quantity(run, key) ?? []);
@@ -19,7 +19,7 @@ export function offsetNote({ run, summary, store }: Context, c: Checkpoint): (st
   return [
     `PC0 is mostly offset at ${c.label} (`,
     number(summary.from("mean_pc0_offset", c), text, { "data-unit": "%" }),
-    "): queries and keys merely lie apart on it. Colour the heads by what needs no axis: ",
+    "): it mostly separates queries from keys. Colour the heads by a number that needs no axis: ",
     ...better.flatMap(({ key, statistic: { title } }, i) => [
       i ? " " : "",
       button(title.replace(", cross-validated", ""), () => store.update({ view: "explore", quantity: key, at: c.index }), {

@@ -17,7 +17,7 @@ import { topHeads } from "./top_heads";
 
 const lossOf = ({ loss }: Checkpoint): Leaf => loss ?? { value: null, se: null };
 
-/** A number of the last checkpoint, large, with its way there. */
+/** A number of the last checkpoint in large type, with its development over training. */
 interface Tile {
   name: string;
   hint: string;
@@ -28,12 +28,12 @@ interface Tile {
   share?: boolean;
 }
 
-/** A tile, and how its drawing over training follows the axis; null: it has none. */
+/** A tile, and a function that redraws its chart over training for another axis; null: it has no chart. */
 function tile({ run, store }: Context, { name, hint, definition, look, leaf, from, share }: Tile): { element: HTMLElement; draw: (() => void) | null } {
   const last = run.steps[run.steps.length - 1];
   const [first] = run.order.wayTo(last);
   const text = (of: Leaf) => (share ? (of.value === null ? DASH : `${shareText(of)} %`) : withError(of.value, of.se));
-  // The number, then what is smaller: its error or interval.
+  // The number, followed in smaller type by its error or interval.
   const [, value, error] = /^(\S+)(.*)$/.exec(text(leaf(last)))!;
   const values = run.checkpoints.map((c) => leaf(c).value ?? NaN).filter((v) => !Number.isNaN(v));
   const spark = h("div", {});
@@ -117,7 +117,7 @@ function introduction({ run, summary }: Context, parts: { name: string; part: HT
         counted("heads", run.heads.length, "attention head"),
         " encode token position: the numbers of ",
         h("strong", {}, last.label),
-        run.steps.length > 1 ? " and the way there." : ".",
+        run.steps.length > 1 ? " and their development." : ".",
       ];
   const contents = parts.map(({ name, part }) => button(name, () => part.scrollIntoView(), { class: "link" }));
   return h(
@@ -132,15 +132,15 @@ function introduction({ run, summary }: Context, parts: { name: string; part: HT
 
 function warnings(fewBlocks: boolean, noSummary: boolean, mixedModels: boolean): string[] {
   return [
-    noSummary ? "There is no summary.json for this table: standard errors over checkpoints are not known." : "",
+    noSummary ? "There is no summary.json for this table, so standard errors of means are unknown." : "",
     fewBlocks ? "Fewer than eight blocks of documents: the standard errors are themselves uncertain." : "",
     mixedModels
-      ? "These models were measured at different contexts. Class and r depend on the context, so rows of different contexts do not compare."
+      ? "These models were measured at different contexts. Class and r depend on the context, so rows of different contexts cannot be compared."
       : "",
   ].filter((text) => text);
 }
 
-/** The study at a glance. */
+/** The most important results of the study. */
 export function overview(context: Context): Part {
   const { run } = context;
   const last = run.steps[run.steps.length - 1];
@@ -178,7 +178,7 @@ interface Column {
   cell(c: Checkpoint): HTMLElement;
 }
 
-/** What a checkpoint is, the means over its heads, and the shares of classes. */
+/** The facts about a checkpoint, the means over its heads, and the shares of classes. */
 function columnsOf({ run, summary }: Context): Record<"what" | "means" | "shares", Column[]> {
   const stated = (key: string, value = (c: Checkpoint) => summary.entry(c)[key]): Column => ({
     name: key,
@@ -214,7 +214,7 @@ function columnsOf({ run, summary }: Context): Record<"what" | "means" | "shares
   };
 }
 
-/** Every number of the tiles at every checkpoint; of models side by side, the overview of them. */
+/** Every number of the tiles at every checkpoint; for independent models, a table of them. */
 function checkpoints(context: Context): HTMLElement {
   const { run } = context;
   const { what, means: numbers, shares } = columnsOf(context);
@@ -232,7 +232,7 @@ function checkpoints(context: Context): HTMLElement {
       ),
     );
   const holder = h("div", {});
-  // A sheet is not wide enough for all of it.
+  // A printed page is too narrow for everything.
   const show = () => holder.replaceChildren(...(isPrinting() ? [numbers, shares] : [[...numbers, ...shares]]).map((some) => tableOf([...what, ...some])));
   onPrint(show, show);
   show();

@@ -16,7 +16,7 @@ import { portraitPoints } from "./portrait_points";
 import { portraitTrails } from "./portrait_trails";
 import { rangeForm } from "./range_form";
 
-/** Every head at the checkpoint in view by two of its numbers, on axes that never move. */
+/** A scatter plot of every head at the current checkpoint by two of its numbers, on axes that never move. */
 export function portrait(context: Context): Part {
   const { run, store } = context;
   const trailLayers = portraitTrails(context, breaks, target);
@@ -37,7 +37,7 @@ export function portrait(context: Context): Part {
   brush(context, plot, points.positions);
   describeUnderPointer(context, plot);
 
-  /** Whether what is drawn of a head hangs on an axis that is not that of the checkpoint before. */
+  /** Whether what is drawn of a head depends on an axis that changed since the previous checkpoint. */
   function breaks(checkpoint: number, head: number): boolean {
     return [now.x, now.y].some(({ statistic }) => statistic.on_pc0) && run.axisChanged(checkpoint, head);
   }
@@ -48,7 +48,7 @@ export function portrait(context: Context): Part {
   const ranges = rangeForm(context, () => now);
   const element = card(
     "Portrait",
-    "Each point is a head; drag to select, click to open. Dashed: thresholds of the classes. Trails go with their arrows, up to the checkpoint in view.",
+    "Each point is a head; drag to select, click to open. Dashed: thresholds of the classes. Trails follow their arrows up to the current checkpoint.",
     controls.element,
     plot,
     legend.element,
@@ -102,7 +102,7 @@ function wantedAxes({ run, store }: Context): Axes {
   return axes(quantity(run, store.state.x) ?? usual, quantity(run, store.state.y) ?? usual);
 }
 
-/** Says what a head is while the pointer is on its point. */
+/** Describes a head while the pointer is on its point. */
 function describeUnderPointer({ run, store }: Context, plot: SVGSVGElement): void {
   plot.addEventListener("pointermove", (event) => {
     const head = (event.target as Element).getAttribute?.("data-head");
@@ -112,7 +112,7 @@ function describeUnderPointer({ run, store }: Context, plot: SVGSVGElement): voi
   plot.addEventListener("pointerleave", () => tooltip.hide());
 }
 
-/** Shows a head in its point; what stays as it was is not touched. */
+/** Updates a head's point; unchanged attributes are not touched. */
 function paint({ run, store }: Context, colours: Coloring, head: number, moved: boolean, point: SVGPathElement): void {
   const { state } = store;
   const passing = passes(run, state, head);
@@ -124,7 +124,7 @@ function paint({ run, store }: Context, colours: Coloring, head: number, moved: 
   if (point.style.getPropertyValue("--c") !== colour) point.style.setProperty("--c", colour);
 }
 
-/** How many heads have no place on the axes at the checkpoint in view; nothing where all have. */
+/** The number of heads that cannot be drawn at the current checkpoint; null where there are none. */
 function undefinedHeads({ run, store }: Context, { x, y }: Axes): (string | Node)[] {
   const { at } = store.state;
   const nowhere = (head: number) => Number.isNaN(x.value(at, head) + y.value(at, head));

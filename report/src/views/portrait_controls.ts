@@ -14,7 +14,7 @@ const TRAILS: { value: Trails; text: string }[] = [
   { value: "none", text: "none" },
 ];
 
-/** What the portrait's axes are and whose trails it has, and its picture as files. */
+/** Chooses the portrait's axes and trails, and saves it as files. */
 export function portraitControls(
   { run, store }: Context,
   axes: () => Axes,

@@ -4,7 +4,7 @@ import { number, ofPage } from "../data/source";
 import { h } from "../dom";
 import { count } from "../format";
 
-/** What colours and signs of the portrait mean. `show` gets whether colours are classes, and heads whose axis changed. */
+/** Explains colours and signs of the portrait. `show` receives whether colours are classes, and heads whose axis changed. */
 export function portraitLegend({ run }: Context): { element: HTMLElement; show(classes: boolean, moved: number): void } {
   const classKeys = CLASSES.map((name, i) =>
     h("li", {}, h("i", { class: "swatch", style: `background:var(--class-${i})` }), name),

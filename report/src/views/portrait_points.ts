@@ -11,8 +11,8 @@ interface Spot {
 }
 
 /**
- * The points of the portrait, one per head, with a ring around the open one. They glide while the run plays. `target` says
- * where a head is to stand; `arrived` is called when all do.
+ * The points of the portrait, one per head, with a ring around the open one. They move smoothly while the run plays.
+ * `target` gives the new position of a head; `arrived` is called when all have arrived.
  */
 export function portraitPoints(
   { run, store }: Context,
@@ -23,7 +23,7 @@ export function portraitPoints(
   const points = run.heads.map((head) =>
     s("path", { class: "point", d: head.rope === false ? DIAMOND : CIRCLE, "data-head": head.index }),
   );
-  // Where each head stands on the screen now; NaN: nowhere.
+  // The current position of each head on the screen; NaN: not shown.
   const positions: Spot[] = run.heads.map(() => ({ x: NaN, y: NaN }));
   let frameId = 0;
   let shown = -1;
@@ -68,7 +68,7 @@ export function portraitPoints(
     elements: [s("g", {}, ...points), ring],
     positions,
     each: (show: (point: SVGPathElement, head: number) => void) => points.forEach(show),
-    /** On other axes, where a head stood before means nothing. */
+    /** On other axes, former positions mean nothing. */
     forget: () => void (shown = -1),
     render: () => (shown !== store.state.at ? move() : moveMarks()),
   };

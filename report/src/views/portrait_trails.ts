@@ -14,8 +14,9 @@ function layers(name: Name) {
 }
 
 /**
- * The ways of heads from the first checkpoint to the one in view, at its context: of all heads, and of chosen ones above
- * them. `target` says where a head stands, `breaks` where a way ends because the axis is another one.
+ * The paths of heads from the first checkpoint to the current one, at its context: of all heads, and above them of the
+ * selected ones. `target` gives the position of a head; `breaks` says where a path is interrupted because the axis is
+ * another one.
  */
 export function portraitTrails(
   { run, store }: Context,

@@ -4,7 +4,7 @@ import { h } from "../dom";
 import { count } from "../format";
 import { initialState } from "../state";
 
-/** What the controls say, on paper: the controls themselves are not printed. */
+/** States the settings of the controls on a printed page, because the controls themselves are not printed. */
 export function printLine({ run, store }: Context): Part {
   const element = h("p", { class: "print-only print-line" });
   return {

@@ -23,7 +23,7 @@ function shown(value: Json): string {
 
 const ofManifest = (key: string) => `manifest.json::${key}`;
 
-/** Each with where it is from. */
+/** A list of facts, each with its source. */
 function facts(entries: [string, Json, string?][]): HTMLElement {
   return h(
     "dl",
@@ -65,7 +65,7 @@ function reportCard({ run, summary }: Context, { whole }: Manifest): HTMLElement
       ["page written by ropewalk", run.blob.ropewalk, ofPage("version")],
       [
         "summary.json",
-        summary.known ? "used for standard errors and differences" : "none: no standard errors over checkpoints",
+        summary.known ? "used for standard errors and differences" : "none, so there are no standard errors of means",
       ],
       ["thresholds of the classes", `${run.low} and ${run.high}`, summary.known ? "summary.json::thresholds" : ofPage("thresholds")],
     ]),
@@ -79,7 +79,7 @@ function noManifestCard(): HTMLElement {
     h(
       "p",
       {},
-      "There is no manifest.json beside the table, so corpus, documents and settings are not known here. `ropewalk run` writes one.",
+      "The table's folder has no manifest.json, so corpus, documents and settings are unknown. `ropewalk run` writes one.",
     ),
   );
 }
@@ -140,7 +140,7 @@ function manifestCard(json: Json): HTMLElement {
   );
 }
 
-/** Where the numbers come from. */
+/** Shows where the numbers come from. */
 export function provenance(context: Context): Part {
   const { blob } = context.run;
   const known = blob.manifest !== null;

@@ -5,7 +5,7 @@ import { h } from "../dom";
 import { passes } from "../state";
 import { button } from "../widgets";
 
-/** A selection in the portrait by numbers, for the keyboard and for exact limits. */
+/** Selects heads in the portrait by numbers, for the keyboard and for exact limits. */
 export function rangeForm({ run, store }: Context, axes: () => Axes): Part {
   const field = () => h("input", { type: "number", step: "any" });
   const side = () => ({ name: h("span", {}), from: field(), to: field() });
@@ -26,7 +26,7 @@ export function rangeForm({ run, store }: Context, axes: () => Axes): Part {
     h("summary", {}, "Select by numbers"),
     h("div", { class: "toolbar" }, row(x), row(y), button("Select", choose)),
   );
-  /** Limits of all heads; of r_q, those above the threshold of its classes. */
+  /** The limits of all heads; for r_q, those above the threshold of the classes. */
   const fill = ({ name, from, to }: typeof x, axis: Quantity) => {
     const [low, high] = axis.statistic.low === null || axis.statistic.high === null ? axis.range : axis.domain;
     name.textContent = axis.key;

@@ -7,11 +7,11 @@ import { timeScale } from "./time_scale";
 
 const STEP_MS = 900;
 
-/** Time: play, baselines apart, a slider over the checkpoints of the run, and by what they are laid out. */
+/** Time: the play button, baselines, a slider over the checkpoints of the run, and the choice of their axis. */
 export function scrubber({ run, store }: Context): Part {
   const steps = run.steps;
   let timer = 0;
-  /** The slider's checkpoint, and where all of them are on it. */
+  /** The slider's checkpoint, and the positions of all checkpoints on it. */
   let current = steps.length - 1;
   let layout: TimeLayout | undefined;
   let drawn: TimeAxisName | undefined;
@@ -38,7 +38,7 @@ export function scrubber({ run, store }: Context): Part {
         stop();
         store.update({ at: store.state.at === baseline.index ? steps[steps.length - 1].index : baseline.index });
       },
-      { class: "chip", title: "Freshly initialised weights: a baseline beside the run, not a step of it" },
+      { class: "chip", title: "Freshly initialised weights: a baseline, not a step of the run" },
     ),
   );
 
@@ -74,7 +74,7 @@ export function scrubber({ run, store }: Context): Part {
     store.update({ at: steps[current].index });
   }
 
-  /** To the nearest checkpoint; what moves the slider without a pointer gets at least to the next one. */
+  /** Moves to the nearest checkpoint; without a pointer, at least to the next one. */
   function slide(): void {
     const { positions } = layout!;
     const value = Number(slider.value);
@@ -83,7 +83,7 @@ export function scrubber({ run, store }: Context): Part {
     go(nearest === current && !pressed ? current + Math.sign(value - positions[current]) : nearest);
   }
 
-  /** Keys move by checkpoints, however far apart these are. */
+  /** Keys move from checkpoint to checkpoint, whatever the distance between them. */
   function step(event: KeyboardEvent): void {
     const leap = Math.max(Math.round(steps.length / 10), 1);
     const moves: Record<string, number> = {

@@ -6,7 +6,7 @@ import { decimals } from "../format";
 import { card, classTag } from "../widgets";
 import { trajectory } from "./head_trajectory";
 
-/** The button around it says the same in words. */
+/** Hides a drawing from screen readers, because the button around it has the same text. */
 function decoration(drawing: SVGSVGElement): SVGSVGElement {
   drawing.removeAttribute("role");
   drawing.removeAttribute("aria-label");
@@ -46,7 +46,7 @@ export function siblings(context: Context, head: Head): HTMLElement | null {
   });
   return card(
     "Siblings",
-    `Query heads of layer ${head.layer} that read KV head ${head.kv_head}: the same keys, other queries.`,
+    `Query heads of layer ${head.layer} that read KV head ${head.kv_head}: they share keys, but not queries.`,
     h("div", { class: "siblings" }, ...tiles),
   );
 }

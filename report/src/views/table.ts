@@ -47,7 +47,7 @@ export function table({ run, store }: Context): Part {
       const name = fileName(run.blob.title || "ropewalk", everyCheckpoint ? "heads" : run.checkpoints[at].label);
       saveText(`${name}.csv`, csv(run, rows), "text/csv");
     },
-    { "data-definition": "These rows as qk.csv has them, with all components; figures and report read the file" },
+    { "data-definition": "These rows in the format of qk.csv, with all components; figures and report can read the file" },
   );
   const take = button("Select heads", () =>
     store.update({ view: "explore", selected: new Set(rows.map((row) => row.head)) }),

@@ -19,14 +19,14 @@ export interface Column {
   name: string;
   group: string;
   definition: string;
-  /** What rows are sorted by. */
+  /** The value by which rows are sorted. */
   sort(run: Run, row: Row, component: number): number | string;
   text(run: Run, row: Row, component: number): string;
-  /** Where its number is from; a column of names has none. */
+  /** The source of its number; a column of names has none. */
   from?(run: Run, row: Row, component: number): string;
 }
 
-/** A number that stands in qk.csv beside those of components. */
+/** A number of qk.csv that does not depend on the component. */
 const ofRow = (key: string) => (run: Run, { checkpoint, head }: Row, component: number) =>
   ofHead(run, { key, table: "components" }, checkpoint, head, component);
 
@@ -60,7 +60,7 @@ const FIRST: Column[] = [
     key: "context",
     name: "context",
     group: ROW,
-    definition: "tokens per document at most: r and the class depend on it",
+    definition: "largest number of tokens per document: r and the class depend on it",
     sort: (run, r) => run.order.context(run.checkpoints[r.checkpoint]),
     text: (run, r) => String(run.order.context(run.checkpoints[r.checkpoint]) || ""),
     from: (run, r) => ofEntry(run.checkpoints[r.checkpoint], "context"),
@@ -112,13 +112,13 @@ const FIRST: Column[] = [
     key: "flag",
     name: "flags",
     group: ROW,
-    definition: "what not to trust in this row; the panel of a head says it in sentences",
+    definition: "warnings about this row; the panel of the head explains them",
     sort: (run, r, pc) => flagText(run, r, pc),
     text: flagText,
   },
 ];
 
-/** Those that matter most first. */
+/** The most important flags first. */
 function flagText(run: Run, { checkpoint, head }: Row, component: number): string {
   return ranked(run, run.flags(checkpoint, head, component))
     .map(({ name }) => name)
@@ -136,9 +136,9 @@ export function tableColumns(run: Run): Column[] {
   return [...first, ...of("component"), ...of("head")];
 }
 
-/** A row is known by these: they are always there. */
+/** These columns identify a row, so they are always shown. */
 export const FIXED = ["layer", "q_head"];
-/** Keys of the columns that are shown unless the reader chooses. */
+/** Keys of the columns that are shown by default. */
 export function usualColumns(run: Run): string[] {
   const shown = new Set(means(run).map(({ statistic }) => statistic.key));
   const out = new Set(run.statistics.flatMap(({ table, key }) => (table === "heads" && !shown.has(key) ? key : [])));
@@ -153,7 +153,7 @@ export function shownColumns(run: Run, state: State): Column[] {
   return tableColumns(run).filter(({ key }) => wanted.has(key));
 }
 
-/** Rows that filters, selection and search leave, sorted; missing numbers stand last whichever way. */
+/** Rows that pass filters, selection and search, sorted; missing numbers come last in both directions. */
 export function tableRows(run: Run, state: State, { test }: Search): Row[] {
   const checkpoints = state.everyCheckpoint ? run.checkpoints.map((c) => c.index) : [state.at];
   const heads = chosen(run, state);
@@ -176,13 +176,13 @@ export function tableRows(run: Run, state: State, { test }: Search): Row[] {
   });
 }
 
-/** As the table's writer does it: an apostrophe before what a spreadsheet would take for a formula, then quotes. */
+/** Formats a name like the table's writer: an apostrophe before what a spreadsheet would evaluate as a formula, then quotes. */
 function field(name: string): string {
   const text = /^'*[=+\-@\t\r]/.test(name) ? `'${name}` : name;
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** The rows as qk.csv has them, with all their components: the same columns and digits, so that ropewalk reads it back. */
+/** The rows in the format of qk.csv, with all their components: the same columns and digits, so that ropewalk can read them. */
 export function csv(run: Run, rows: Row[]): string {
   const names = run.blob.column_names;
   const line = ({ checkpoint, head }: Row, component: number) => {

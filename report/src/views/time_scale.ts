@@ -4,10 +4,10 @@ import { h, linear, px, s } from "../dom";
 
 /** About the width of a letter under the slider. */
 const LETTER = 6.6;
-/** A shorter stretch has no name of its phase under it. */
+/** Shorter stretches do not show the name of their phase. */
 const NAME_ROOM = 24;
 
-/** What stands under the slider of time: a mark for each checkpoint, round numbers, and names of phases. */
+/** The scale under the time slider: a mark for each checkpoint, round numbers, and names of phases. */
 export function timeScale(run: Run): { element: HTMLElement; show(layout: TimeLayout): void } {
   const steps = run.steps;
   let layout: TimeLayout | undefined;
@@ -17,7 +17,7 @@ export function timeScale(run: Run): { element: HTMLElement; show(layout: TimeLa
   const phases = h("div", { class: "phases" });
   const scale = h("div", { class: "scale", "aria-hidden": "true" }, rug, numbers, phases);
 
-  /** Numbers under the slider, as many as have room. */
+  /** Shows as many numbers under the slider as fit. */
   function showNumbers(): void {
     const { positions, ticks } = layout!;
     const share = linear([0, positions[positions.length - 1]], [0, 1]);
@@ -28,7 +28,7 @@ export function timeScale(run: Run): { element: HTMLElement; show(layout: TimeLa
     );
   }
 
-  /** Names of the phases under the stretch of the slider that they cover, where it is long enough for one. */
+  /** Shows the names of phases under their stretches of the slider, where these are long enough. */
   function showPhases(): void {
     const spans: { name: string; from: number; to: number }[] = [];
     const between = edges(layout!);

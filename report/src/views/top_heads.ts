@@ -8,7 +8,7 @@ import { button, card, columnHeads, row, scroller, type Column } from "../widget
 
 const SHOWN = 10;
 
-/** The heads that changed most, each with a sentence; null where nothing says so. */
+/** The heads that changed most, each with a sentence; null where the summary has no such list. */
 export function topHeads(context: Context): HTMLElement | null {
   const { run, summary, store } = context;
   const lines = summary.topHeads(SHOWN).flatMap((top) => {
@@ -20,15 +20,15 @@ export function topHeads(context: Context): HTMLElement | null {
   const look = (top: TopHead) => ({ view: "explore" as const, at: checkpoint(top.to)?.index ?? store.state.at, quantity: top.statistic });
   const columns: Column[] = [
     { name: "head", definition: "layer and query head; opens its panel" },
-    { name: "what changed", definition: "the change that gives the head its place: the later value less the earlier one, with its standard error over documents", look: "text" },
+    { name: "what changed", definition: "the change that decides the head's rank: the later value less the earlier one, with its standard error over documents", look: "text" },
     { name: "in spreads", definition: "the change on the statistic's own scale, in units of the spread over heads, with its standard error over documents" },
-    { name: "score", definition: "the size of that change less its standard error; never below zero. The heads are in its order" },
+    { name: "score", definition: "the size of this change less its standard error; never below zero. Heads are ordered by it" },
     { name: "verdict", definition: "changed: false discovery rate of at most 5 %, and at least half of the spread over heads", look: "text" },
     { name: "PC0's axis", definition: "moved: PC0 of the last checkpoint is another axis than PC0 of the first, so r_q and r_k of the two do not compare; came back: it is the same axis again, though it was another one in between", look: "text" },
   ];
   const effects = new Map(lines.map(({ top }) => [top, effectsOf(context, top)]));
   const edited = [...effects.values()].some((found) => found.length);
-  if (edited) columns.splice(4, 0, { name: "loss", definition: "what the loss rises by, nats per token, where this is taken from the smallest set of heads that was measured with this one in it; beside it, the mean of the same of random sets", look: "text" });
+  if (edited) columns.splice(4, 0, { name: "loss", definition: "the increase of the loss, nats per token, when the smallest measured set with this head is edited in this way; next to it, the mean for random sets", look: "text" });
   const rowOf = ({ top, heads }: (typeof lines)[number]) => {
     const from = (key: string) => `summary.json:top_heads/${top.layer}.${top.q_head}:${key}`;
     return row(
@@ -46,7 +46,7 @@ export function topHeads(context: Context): HTMLElement | null {
   const all = new Set(lines.flatMap(({ heads }) => heads.map(({ index }) => index)));
   return card(
     "Heads to look at",
-    `The heads that changed most: R² of queries, R² of keys or the share of position in logits, since random weights or since the first checkpoint, in units of the spread over heads. The score is that less one standard error: heads whose scores differ by less than their errors may trade places. A head whose axis moved is scored by R² alone. Query heads that share the keys that changed stand in one line.${contextNote(context)}`,
+    `The heads that changed most: R² of queries, R² of keys or the share of position in logits, since random weights or since the first checkpoint, in units of the spread over heads. The score is this change less one standard error; the order of heads whose scores differ by less than their errors is uncertain. A head whose axis moved is scored by R² alone. Query heads that share the changed keys are in one line.${contextNote(context)}`,
     h("div", { class: "toolbar" }, button("Show them among all heads", () => store.update({ view: "explore", selected: all }))),
     scroller(
       "Heads to look at, with their changes",
@@ -55,7 +55,7 @@ export function topHeads(context: Context): HTMLElement | null {
   );
 }
 
-/** What edits cost of the smallest set that has all these heads, at the checkpoint that they changed to. */
+/** The cost of edits of the smallest set that contains all these heads, at the checkpoint to which they changed. */
 function effectsOf({ run }: Context, { layer, q_heads, to }: TopHead): Effect[] {
   const has = ({ heads }: Effect) => q_heads.every((wanted) => heads.some(([at, head]) => at === layer && head === wanted));
   const all = (run.blob.effects ?? []).filter((one) => one.checkpoint === to && has(one));
@@ -63,7 +63,7 @@ function effectsOf({ run }: Context, { layer, q_heads, to }: TopHead): Effect[] 
   return all.filter(({ set }) => set === smallest.set);
 }
 
-/** Never without random sets: anything that is done to heads costs something. */
+/** Always shown with random sets, because every edit of heads costs something. */
 function lossOf(effects: Effect[]): (string | Node)[] {
   const lines = effects.map((one) => {
     const from = (column: string) => `ablate.csv:${one.checkpoint}/${one.set}/${one.edit}:${column}`;
@@ -81,7 +81,7 @@ function lossOf(effects: Effect[]): (string | Node)[] {
 
 const errorOf = ({ effect, effect_se: se }: TopHead) => (se && effect !== null ? h("span", { class: "se" }, ` ± ${errorText(se, 2)}`) : "");
 
-/** What keeps a change from being one: chance, or its size. */
+/** The reason why a change does not count: chance, or its size. */
 function verdict({ summary: { changed } }: Context, top: TopHead): string {
   if (top.changed) return "changed";
   return changed && top.effect !== null && Math.abs(top.effect) < changed.min_change ? "too small" : "within noise";
@@ -96,8 +96,8 @@ function axis({ run }: Context, top: TopHead, heads: Head[], to: Checkpoint | un
   return [h("span", { class: "axis-moved" }, what), h("span", { class: "axis-when muted" }, when)];
 }
 
-/** What is compared where checkpoints were read at different contexts. */
+/** Says which checkpoints are compared where contexts differ. */
 function contextNote({ run }: Context): string {
   if (run.order.several) return " Only checkpoints at the context of the last one are compared.";
-  return run.order.mixed ? " These checkpoints were read at different contexts, on which R² depends: a part of a change may be the context's." : "";
+  return run.order.mixed ? " These checkpoints were read at different contexts, on which R² depends: part of a change may come from the context." : "";
 }

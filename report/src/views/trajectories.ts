@@ -11,7 +11,7 @@ import { card } from "../widgets";
 
 const MOST_LINES = 200;
 
-/** The portrait's two numbers of the selected heads over training, with their mean. */
+/** The portrait's two numbers for the selected heads over training, with their mean. */
 export function trajectories({ run, store }: Context): Part {
   const charts = h("div", { class: "pair" });
   const note = h("p", { class: "note" });

@@ -15,7 +15,7 @@ namespace ropewalk {
 namespace {
 
 constexpr size_t kSetResamples = 200;
-using Chosen = std::vector<QueryHead>;  // units, sorted
+using Chosen = std::vector<QueryHead>;  // sorted
 
 template <typename... Args>
 [[noreturn]] void refuse(const SetName& name, fmt::format_string<Args...> why, Args&&... args) {
@@ -28,8 +28,8 @@ QueryHead head_at(const CheckpointTable& checkpoint, size_t row) {
           static_cast<int32_t>(checkpoint.q_head[row])};
 }
 
-// A number of each head, as it is and as resamples of the documents have it. Without replicates
-// every resample has it as it is.
+// One number per head: its value, and its values under resampled documents. Without replicates
+// every resample has the same value.
 class ResampledNumber {
  public:
   ResampledNumber(const CheckpointTable& checkpoint, size_t statistic, bool absolute)
@@ -62,10 +62,10 @@ class ResampledNumber {
   bool absolute_;
   bool resampled_ = false;
   std::vector<double> values_;
-  std::vector<std::vector<double>> drawn_;  // [heads][draws]; empty: no spread is known
+  std::vector<std::vector<double>> drawn_;  // [heads][draws]; empty: the spread is unknown
 };
 
-// The first `count` units by a number of their heads; a unit's is its largest.
+// The first `count` units, ordered by the largest number among the heads of each unit.
 Chosen ranked(const SetName& name, const HeadUnits& units, size_t count,
               const std::map<QueryHead, double>& numbers) {
   std::vector<std::pair<double, QueryHead>> order;
@@ -89,7 +89,7 @@ double jaccard(const Chosen& a, const Chosen& b) {
   return either > 0 ? common / either : 1;
 }
 
-// Of k units among N: what random sets of as many overlap by.
+// Subtracts the overlap that random sets of k units out of N have on average.
 void set_overlap(ChosenSet& set, double sum) {
   const auto k = static_cast<double>(set.units.size());
   set.overlap = sum / kSetResamples;
@@ -115,7 +115,7 @@ void choose_ranked(ChosenSet& set, const CheckpointTable& checkpoint, int64_t gr
   const HeadUnits units = units_of(known, name.by_kv, group);
   set.among = static_cast<int64_t>(units.members.size());
   if (units.members.empty()) {
-    refuse(name, "holds no head: {} has a number of '{}'; was it measured?",
+    refuse(name, "has no head: {} has a number '{}'; was it measured?",
            name.by_kv ? "no KV head of the capture, with all of its query heads,"
                       : "no head of the capture",
            name.column);
@@ -154,7 +154,7 @@ void choose_class(ChosenSet& set, const CheckpointTable& checkpoint) {
   for (const size_t row : rows) set.among += class_of(checkpoint, row).has_value();
   set.units = choose([](const ResampledNumber& r, size_t head) { return r.value(head); });
   if (set.units.empty()) {
-    refuse(set.name, "holds no head: none of the capture's {} heads is {}", rows.size(),
+    refuse(set.name, "has no head: none of the capture's {} heads is {}", rows.size(),
            class_name(set.name.head_class));
   }
   if (!r_q.resampled()) return;

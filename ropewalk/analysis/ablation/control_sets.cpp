@@ -11,12 +11,13 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kMostMoved = 0.25;  // of a set's units
-constexpr size_t kNeighbours = 2;    // layers that what a layer lacks is drawn from
+constexpr double kMostMoved = 0.25;  // share of a set's units
+constexpr size_t kNeighbours = 2;    // layers from which missing units are drawn
 
 using ByLayer = std::map<int64_t, std::vector<QueryHead>>;
 
-// The same everywhere for the same set, whatever it is called.
+// The seed depends on the units only, so that the same set under another name has the same
+// controls.
 std::mt19937_64 generator_of(const ChosenSet& set) {
   const std::string hex = sha256_hex((set.name.by_kv ? "kv " : "q ") + list_heads(set.heads));
   uint64_t seed = 0;
@@ -24,13 +25,14 @@ std::mt19937_64 generator_of(const ChosenSet& set) {
   return std::mt19937_64(seed);
 }
 
-// How many are drawn in a layer, and how many more in any of a few together.
+// How many units are drawn from these layers together.
 struct LayerQuota {
   std::vector<int64_t> layers;
   size_t units = 0;
 };
 
-// The nearest layers with room that turn as `layer` does, the nearer ones first.
+// The nearest layers with free units and the same kind of position encoding as `layer` (RoPE or
+// NoPE), the nearer ones first.
 std::vector<int64_t> nearest_with_room(int64_t layer, const std::map<int64_t, size_t>& room,
                                        const std::set<int64_t>& nope) {
   std::vector<int64_t> found;
@@ -45,7 +47,7 @@ std::vector<int64_t> nearest_with_room(int64_t layer, const std::map<int64_t, si
   return found;
 }
 
-// What is drawn where; none where it cannot be.
+// How many units are drawn from which layers; empty where no control set can be drawn.
 std::vector<LayerQuota> quotas(const ChosenSet& set, const ByLayer& others,
                                const std::set<int64_t>& nope, ControlSets& controls) {
   std::map<int64_t, size_t> wanted, room;
@@ -78,9 +80,10 @@ std::vector<LayerQuota> quotas(const ChosenSet& set, const ByLayer& others,
   return made;
 }
 
-// Takes one of the units at random, and out of the list.
-QueryHead take_one(std::vector<QueryHead>& units, std::mt19937_64& random) {
-  // The high half of a product, as in resampling.cpp: the same with every standard library.
+// Removes one random unit from the list and returns it.
+QueryHead remove_random_unit(std::vector<QueryHead>& units, std::mt19937_64& random) {
+  // The high half of a product, as in resampling.cpp: unlike std::uniform_int_distribution it gives
+  // the same draw with every standard library.
   const auto index = static_cast<size_t>(((random() >> 32) * units.size()) >> 32);
   const QueryHead taken = units[index];
   units.erase(units.begin() + static_cast<std::ptrdiff_t>(index));
@@ -96,8 +99,8 @@ std::vector<QueryHead> draw(const std::vector<LayerQuota>& plan, ByLayer others,
       for (const int64_t layer : quota.layers) {
         open.insert(open.end(), others[layer].begin(), others[layer].end());
       }
-      if (open.empty()) return {};  // an earlier quota took the rest
-      const QueryHead one = take_one(open, random);
+      if (open.empty()) return {};  // an earlier quota used all of them
+      const QueryHead one = remove_random_unit(open, random);
       std::erase(others[one.layer], one);
       drawn.push_back(one);
     }
@@ -125,7 +128,8 @@ ControlSets draw_controls(const ChosenSet& set, const std::vector<QueryHead>& he
     controls.why_none = "controls_moved";
     return controls;
   }
-  // Few others make few different sets; one that is drawn again is no further control.
+  // Where few other units exist, few different sets exist, and draws repeat earlier sets. After so
+  // many tries we stop.
   constexpr int64_t kTries = 100;
   std::mt19937_64 random = generator_of(set);
   std::set<std::vector<QueryHead>> known;

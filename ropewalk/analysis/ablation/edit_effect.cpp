@@ -20,7 +20,7 @@ double total(const std::vector<double>& sums) {
   return std::accumulate(sums.begin(), sums.end(), 0.0);
 }
 
-// Some bins of all documents.
+// A range of position bins, over all documents.
 class BinRange {
  public:
   BinRange(const LossDocuments& documents, int64_t first, int64_t last)
@@ -29,7 +29,7 @@ class BinRange {
       index_of_group_.try_emplace(group, index_of_group_.size());
     tokens_.assign(index_of_group_.size(), 0);
     for (size_t i = 0; i < documents.groups.size(); ++i) {
-      // The last token predicts nothing that is there.
+      // The last token of a document predicts nothing that we can compare with.
       const int64_t end = std::max<int64_t>(documents.tokens[i] - 1, 0);
       const int64_t predictions =
           std::max<int64_t>(0, std::min(end, bin_begin(last)) - bin_begin(first));
@@ -38,7 +38,7 @@ class BinRange {
     }
   }
 
-  // By group.
+  // One sum per group of documents.
   std::vector<double> sums(const at::Tensor& values) const {
     const at::Tensor rows = values.slice(1, first_, last_).sum(1).contiguous();
     const double* data = rows.const_data_ptr<double>();
@@ -51,15 +51,15 @@ class BinRange {
   const std::vector<double>& tokens() const { return tokens_; }
   double all_tokens() const { return total(tokens_); }
   int64_t token_count() const { return count_; }
-  // Those that reach these positions.
+  // The number of groups with tokens at these positions.
   size_t groups() const {
     return static_cast<size_t>(
         std::count_if(tokens_.begin(), tokens_.end(), [](double tokens) { return tokens > 0; }));
   }
 
   double mean(const std::vector<double>& sums) const { return total(sums) / all_tokens(); }
-  // Of the mean per token, a ratio of two sums, by its residuals: with groups of one size the
-  // standard deviation over the root of their number.
+  // The standard error of a mean per token, which is a ratio of two sums, from its residuals. For
+  // groups of equal size this is the standard deviation over the root of their number.
   double error(const std::vector<double>& sums) const {
     const auto g = static_cast<double>(groups());
     if (g < 2) return kUnknown;
@@ -76,7 +76,7 @@ class BinRange {
   const LossDocuments& documents_;
   int64_t first_, last_;
   int64_t count_ = 0;
-  std::map<int64_t, size_t> index_of_group_;  // of a group
+  std::map<int64_t, size_t> index_of_group_;  // from a group's number to its row
   std::vector<double> tokens_;
 };
 
@@ -102,7 +102,8 @@ void add_controls(EditEffect& effect, const std::vector<double>& controls) {
   effect.real = effect.p <= kReal && least > 0;
 }
 
-// The change by the edit over that by removal, with the error of leaving out each group.
+// The loss change of the edit divided by the loss change of removing the heads, with a jackknife
+// error over groups.
 void add_ratio(EditEffect& effect, const BinRange& span, const std::vector<double>& changes,
                const std::vector<double>& removals) {
   effect.removal = span.mean(removals);
@@ -118,7 +119,7 @@ void add_ratio(EditEffect& effect, const BinRange& span, const std::vector<doubl
   effect.of_removal_se = jackknife_se(effect.of_removal, without, span.tokens());
 }
 
-// The same ratio of the control sets: of all of them together, and how far single ones lie apart.
+// The same ratio for the control sets: for all of them together, and the range of the single ones.
 void add_ratios_of_controls(EditEffect& effect, const BinRange& span,
                             const std::vector<std::vector<double>>& changes,
                             const std::vector<std::vector<double>>& removals) {

@@ -72,8 +72,8 @@ EditName parse_edit_name(const std::string& given) {
     edit.zero = !bare;
   } else {
     refuse_name("edit", edit.text,
-                "is no edit; expected distance, distance:mean, window:W, still:CUT, zero-band:CUT, "
-                "flatten, flatten:q, flatten:k, axis, head or head:zero");
+                "is not an edit; expected distance, distance:mean, window:W, still:CUT, "
+                "zero-band:CUT, flatten, flatten:q, flatten:k, axis, head or head:zero");
   }
   return edit;
 }
@@ -86,7 +86,8 @@ std::vector<EditName> parse_edit_names(const std::vector<std::string>& texts) {
                                    [&](const EditName& one) { return one.text == edit.text; });
     if (!known) edits.push_back(std::move(edit));
   }
-  if (edits.empty()) throw UsageError(Field{"edit"}, ": names none; expected one such as distance");
+  if (edits.empty())
+    throw UsageError(Field{"edit"}, ": the list is empty; expected an edit such as distance");
   return edits;
 }
 

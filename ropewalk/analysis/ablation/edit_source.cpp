@@ -51,7 +51,7 @@ EditSource::EditSource(const CaptureMoments& capture, const CaptureFacts& facts,
 void EditSource::require(const EditName& edit) const {
   if (edit.needs_sums() && (!sums_ || !described_)) {
     throw InputError(
-        "{}: holds no sums before RoPE, which the edit '{}' is made of; capture it again, without "
+        "{}: has no sums before RoPE, which the edit '{}' needs; capture it again without "
         "--no-pre-rope",
         source_, edit.text);
   }
@@ -62,7 +62,7 @@ void EditSource::require(const EditName& edit) const {
   }
   if ((edit.needs_moments() || edit.needs_sums()) && capture_.info.point != kPostRope) {
     throw InputError(
-        "{}: holds vectors '{}', and the edit '{}' needs those after RoPE; capture it again",
+        "{}: has vectors '{}', but the edit '{}' needs vectors after RoPE; capture it again",
         source_, capture_.info.point, edit.text);
   }
 }
@@ -100,7 +100,7 @@ int64_t EditSource::row_of(StreamKind kind, const LayerHead& head) const {
   const StreamSet& set = kind == StreamKind::query ? queries_ : keys_;
   const int64_t row = set.find({head.layer, head.head});
   if (row < 0) {
-    throw InputError("{}: holds no {} of layer {} head {}", source_,
+    throw InputError("{}: has no {} of layer {} head {}", source_,
                      kind == StreamKind::query ? "queries" : "keys", head.layer, head.head);
   }
   return row;
@@ -124,8 +124,8 @@ at::Tensor EditSource::centre(StreamKind kind, const LayerHead& head) const {
   const at::Tensor mean = sums->centre().select(0, 0);
   if (!mean.isfinite().all().item<bool>()) {
     throw InputError(
-        "{}: has no mean before RoPE of layer {} head {}: its documents have no token "
-        "after the first {}",
+        "{}: has no mean before RoPE for layer {} head {}: its documents have no token after the "
+        "first {}",
         source_, head.layer, head.head, kFirstTokens);
   }
   return mean;
@@ -191,7 +191,8 @@ FlattenedDrift EditSource::flatten(const EditName& edit, const HeadSet& heads) c
   return flat;
 }
 
-// The drift axis (drift_axis.h): which way queries and keys together move with position.
+// The drift axis (drift_axis.h): the direction in which queries and keys move together with
+// position.
 RemovedAxis EditSource::axis(const HeadSet& heads) const {
   RemovedAxis made;
   for_each_head(heads, [&](const LayerHead& head) {
@@ -201,7 +202,7 @@ RemovedAxis EditSource::axis(const HeadSet& heads) const {
     const at::Tensor drift = share * q.drift + (1 - share) * k.drift;
     const at::Tensor length = drift.norm();
     const bool drifts = length.item<double>() > 0;
-    // Without a drift there is no axis, and the edit changes nothing.
+    // A head without drift has no drift axis, and the edit then changes nothing.
     made.heads[head] = {drifts ? at::Tensor(drift / length) : at::zeros_like(drift), q.mean,
                         k.mean};
   });

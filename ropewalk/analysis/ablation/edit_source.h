@@ -13,28 +13,30 @@
 
 namespace ropewalk {
 
-// What edits of heads are made of: preferences of distance, slopes and axes that a capture
-// measured. It must outlive this.
+// Builds edits of heads from the preferences of distance, slopes and axes that a capture measured.
+// The capture must outlive this object.
 class EditSource {
  public:
-  // `source` names the capture in errors. Throws InputError where its description is not right.
+  // `source` names the capture in errors. Throws InputError where the capture's description is
+  // invalid.
   EditSource(const CaptureMoments& capture, const CaptureFacts& facts, std::string source);
 
-  // Throws InputError where the capture does not hold what the edit needs, or UsageError where its
-  // heads stand in layers that it means nothing for.
+  // Throws InputError where the capture lacks the data for this edit, and UsageError where the edit
+  // has no meaning for the layers of these heads.
   Edit make(const EditName& edit, const HeadSet& heads, int64_t tokens) const;
 
-  // Throws InputError where the capture cannot give what the edit needs, of any head.
+  // Throws InputError where the capture lacks the data for this edit, whatever the heads.
   void require(const EditName& edit) const;
 
-  // The logit that the mean query and key of a head, and the model's own bias of distance, give at
-  // every distance below `tokens`: float64. 0 everywhere where nothing depends on distance.
+  // The logit that the mean query and the mean key of a head, plus the model's own distance bias,
+  // give at every distance below `tokens`: float64. It is 0 everywhere where nothing depends on
+  // distance.
   const at::Tensor& distance_logits(const LayerHead& head, int64_t tokens) const;
 
  private:
   struct Stream {
     at::Tensor mean;   // [d_head] float64
-    at::Tensor drift;  // likewise: covariance with position
+    at::Tensor drift;  // [d_head] float64: covariance with position
     double position_variance = 0;
     double tokens = 0;
   };
@@ -55,9 +57,9 @@ class EditSource {
   std::string source_;
   std::optional<DescribedRope> described_;
   StreamSet queries_, keys_;
-  const std::vector<int64_t> no_blocks_;  // the whole sample alone
-  std::unique_ptr<KeptParts> sums_;       // before RoPE; null: the capture has none
-  // Of layers that turn alike; null: of a model without RoPE.
+  const std::vector<int64_t> no_blocks_;  // empty: only the whole sample is computed
+  std::unique_ptr<KeptParts> sums_;       // sums before RoPE; null: the capture has none
+  // One entry per kind of RoPE layer; null: the model has no RoPE.
   mutable std::map<std::pair<const RopeSettings*, bool>, RopeLayer> layers_;
   mutable std::map<LayerHead, at::Tensor> logits_;
 };

@@ -19,7 +19,7 @@ constexpr const char* kNeeded = "checkpoint, set, edit, dloss";
 constexpr const char* kNeededOfSets = "checkpoint, set, draw, members";
 constexpr double kMost = std::numeric_limits<double>::max();
 
-// [[layer, query head], …] of "3.0,3.1".
+// Reads "3.0,3.1" as [[layer, query head], …].
 Json heads_of(const CsvRecord& record, size_t column) {
   Json heads = Json::array();
   try {

@@ -11,9 +11,9 @@
 namespace ropewalk {
 namespace {
 
-constexpr int64_t kFewDocuments = 8;  // as blocks of a capture
+constexpr int64_t kFewDocuments = 8;  // the same limit as for the blocks of a capture
 
-// A number of every row of ablate.csv and ablate_positions.csv.
+// A numeric column of ablate.csv and ablate_positions.csv.
 struct EffectColumn {
   const char* name;
   double EditEffect::*value;
@@ -65,7 +65,7 @@ std::string effect_values(const Ablation& ablation, const Ablation::EditedSet& o
          values(kAfter, effect) + "," + real + values(kRemovalColumns, effect);
 }
 
-// The columns that every table begins with: whose row it is.
+// The columns with which every table begins; they say to what the row belongs.
 constexpr const char* kWhose = "model,checkpoint,phase,order,set,edit";
 
 std::string whose(const Ablation& ablation, const Ablation::EditedSet& one) {

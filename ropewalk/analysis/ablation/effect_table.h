@@ -16,7 +16,7 @@ inline constexpr const char* kAblatePositions = "ablate_positions.csv";
 inline constexpr const char* kAblateDocuments = "ablate_documents.csv";
 inline constexpr const char* kAblateControls = "ablate_controls.csv";
 
-// What edits of sets of heads cost one checkpoint.
+// The effects of edits on sets of heads in one checkpoint.
 struct Ablation {
   struct Set {
     ChosenSet chosen;
@@ -26,7 +26,7 @@ struct Ablation {
     size_t set = 0;
     EditName edit;
     EditComparison sums;
-    std::vector<EditEffect> effects;  // of all positions first: add_effects() fills them
+    std::vector<EditEffect> effects;  // over all positions first; add_effects() fills them
   };
 
   std::string model;
@@ -43,18 +43,19 @@ struct Ablation {
   LossDocuments documents;
   EditSums unedited;
   std::vector<Set> sets;
-  std::vector<EditedSet> cases;  // sets in order, the edits of each
+  std::vector<EditedSet> cases;  // sets in order, and within each set its edits
 };
 
-// Computes what is said of every case, with false discovery rates over the sets of each edit.
+// Computes the effects of every edited set, with false discovery rates over all sets with the same
+// edit.
 void add_effects(Ablation& ablation);
 
-// Names joined by ';': what a row's reader must know of it.
+// Names joined by ';': warnings that belong to a row.
 std::string effect_flags(const Ablation& ablation, const Ablation::EditedSet& one,
                          const EditEffect& effect);
 
-// The texts of the tables (docs/formats.md): one row per set and edit, the same by bins of
-// position, one row per document of these, and the control sets.
+// The texts of the tables (docs/formats.md): one row per set and edit; one row per position bin of
+// these; one row per document of these; and one row per control set.
 std::string format_ablate_table(const std::vector<Ablation>& checkpoints);
 std::string format_ablate_positions(const std::vector<Ablation>& checkpoints);
 std::string format_ablate_documents(const std::vector<Ablation>& checkpoints);

@@ -10,20 +10,20 @@
 
 namespace ropewalk {
 
-// What sets are drawn from: query heads, or KV heads with the query heads that read them. Both are
-// told apart by their layer and their number in it.
+// The units from which sets are drawn: query heads, or KV heads with the query heads that read
+// them. A unit is identified by its layer and its number in the layer.
 struct HeadUnits {
   bool by_kv = false;
-  std::map<QueryHead, std::vector<QueryHead>> members;  // of each unit, its query heads
+  std::map<QueryHead, std::vector<QueryHead>> members;  // per unit, its query heads
 
   HeadSet heads_of(const std::vector<QueryHead>& units) const;
 };
 
-// Of these query heads, `group` of which read each KV head. A KV head that is not read by all of
-// its query heads here is left out.
+// Groups these query heads into units; `group` query heads read each KV head. A KV head is left out
+// where some of its query heads are not in the list.
 HeadUnits units_of(const std::vector<QueryHead>& heads, bool by_kv, int64_t group);
 
-// "3.0,3.1": LAYER.HEAD, in order.
+// Formats heads as LAYER.HEAD, in order: "3.0,3.1".
 std::string list_heads(const HeadSet& heads);
 int64_t count_heads(const HeadSet& heads);
 bool contains(const HeadSet& heads, const QueryHead& head);

@@ -78,7 +78,7 @@ void read_share(SetName& name, const std::string& text) {
   name.share = percent / 100;
 }
 
-// The rest of top:COLUMN:10% or bottom:COLUMN:50%:kv.
+// Parses what follows the first ':' in top:COLUMN:10% or bottom:COLUMN:50%:kv.
 void read_ranked(SetName& name, const std::vector<std::string>& parts) {
   const bool by_kv = parts.size() == 4 && parts[3] == "kv";
   if (parts.size() != 3 && !by_kv) {
@@ -97,11 +97,10 @@ void read_list(SetName& name) {
     const auto layer = numbers.size() == 2 ? whole<int32_t>(numbers[0]) : std::nullopt;
     const auto head = numbers.size() == 2 ? whole<int32_t>(numbers[1]) : std::nullopt;
     if (!layer || !head) {
-      refuse_name(
-          "heads", name.text,
-          "'{}' is no set of heads; expected class:NAME, top:COLUMN:10%, bottom:COLUMN:50%:kv, "
-          "layer:7 or heads as LAYER.HEAD, such as 3.0,3.1",
-          printable_excerpt(part, kShownName));
+      refuse_name("heads", name.text,
+                  "'{}' is not a set of heads; expected class:NAME, top:COLUMN:10%, "
+                  "bottom:COLUMN:50%:kv, layer:7 or heads as LAYER.HEAD, such as 3.0,3.1",
+                  printable_excerpt(part, kShownName));
     }
     name.heads.push_back({*layer, *head});
   }

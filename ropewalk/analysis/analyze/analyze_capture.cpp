@@ -15,15 +15,15 @@
 namespace ropewalk {
 namespace {
 
-// Every query head of the file; its keys must be there.
+// Every query head of the file. Throws where the keys of a head are missing.
 std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
                                const CaptureFacts& facts, bool sampled, const std::string& source) {
   std::vector<HeadId> heads;
   for (const StreamId& id : queries.ids) {
     if (id.layer >= facts.origin.layers || id.head >= facts.origin.n_q_heads) {
       throw InputError(
-          "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
-          "layers and {} query heads",
+          "{}: tensors 'query.layer' and 'query.head' contain layer {} head {}, but the model has "
+          "{} layers and {} query heads",
           source, id.layer, id.head, facts.origin.layers, facts.origin.n_q_heads);
     }
     const int64_t kv_head = id.head / facts.group();
@@ -31,7 +31,7 @@ std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
       throw InputError("{}: layer {} head {} has no keys (head {})", source, id.layer, id.head,
                        kv_head);
     }
-    std::optional<bool> rope;  // of somebody's vectors without their model, nobody knows
+    std::optional<bool> rope;  // unknown for vectors that come without their model
     if (!sampled || !facts.origin.architecture.empty()) {
       rope = !facts.nope_layers.contains(id.layer);
     }
@@ -40,8 +40,8 @@ std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
   return heads;
 }
 
-// Whether it lacks something that a capture keeps by default. What is not of a model's weights, or
-// of vectors as attention sees them, has no such defaults.
+// Whether the capture lacks something that captures keep by default. Captures of synthetic data, or
+// of vectors that attention does not see, have no such defaults.
 bool lacks_default(const CaptureMoments& moments) {
   if (moments.info.weights.empty() || moments.info.point != kPostRope) return false;
   CaptureShape shape =
@@ -146,7 +146,7 @@ CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t component
   streams.name = source;
   streams.heads = find_heads(queries, keys, facts, moments.sampled(), source);
   streams.units = facts.units;
-  // Sums over sampled tokens are no sums over all.
+  // A sum over sampled tokens cannot stand for a sum over all tokens.
   std::optional<RopeSource> rope;
   std::optional<CaptureParts> parts;
   if (!moments.sampled()) {

@@ -15,10 +15,10 @@ CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t component
                                 const std::string& source, int64_t memory = kAnyMemory,
                                 int64_t span = 0);
 
-// Blocks that hold documents; none where the file keeps no numbers of blocks.
+// Blocks that hold documents; empty where the file keeps no sums per block.
 std::vector<int64_t> nonempty_blocks(const CaptureMoments& moments);
 
-// One stream, in all and in these blocks.
+// The moments of one stream, in total and in each of these blocks.
 StreamInput stream_of(const StreamSet& set, int64_t row, const BlockCounts& counts,
                       const std::vector<int64_t>& blocks);
 

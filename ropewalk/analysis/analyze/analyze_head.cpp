@@ -15,12 +15,12 @@
 namespace ropewalk {
 namespace {
 
-// Runs the computations of a head, each once, whoever shares it.
+// Runs each computation of a head once, even where several statistics share it.
 class ComputationCache {
  public:
   explicit ComputationCache(const HeadReplicates& head) : head_(head) {}
 
-  // Contiguous; undefined where only a run can tell.
+  // The values are contiguous; undefined for a statistic that needs the whole run.
   const at::Tensor& of(const Statistic& statistic) {
     if (statistic.compute != last_) {
       last_ = statistic.compute;
@@ -35,7 +35,7 @@ class ComputationCache {
   at::Tensor values_;
 };
 
-// Values of one statistic, by case.
+// The values of one statistic, one per replicate.
 class ReplicateValues {
  public:
   ReplicateValues(const Statistic& statistic, const HeadReplicates& head, const at::Tensor& values)
@@ -52,7 +52,7 @@ class ReplicateValues {
   const Statistic& statistic() const { return statistic_; }
   double value(int64_t component) const { return at(0, component); }
 
-  // Empty for a statistic without an error.
+  // Empty for a statistic without a standard error.
   std::vector<double> replicates(int64_t component) const {
     std::vector<double> found;
     for (int64_t i = 1; i < cases_; ++i) found.push_back(at(i, component));
@@ -93,7 +93,7 @@ void repeat_last(HeadColumn& column) {
   column.se.push_back(double{column.se.back()});
 }
 
-// PC0, and which way it lies to the drift axis.
+// PC0, and on which side of the drift axis it lies.
 HeadAxis axis_of(const HeadReplicates& head) {
   const at::Tensor first = head.vectors[0].select(1, 0).contiguous();
   const double* data = first.const_data_ptr<double>();
@@ -130,7 +130,7 @@ class HeadRows {
   }
 
  private:
-  // Of a row of qk.csv, or of the head's row of heads.csv.
+  // Flags of one row of qk.csv, or of the head's row of heads.csv.
   struct Flags {
     std::string text;
     bool no_se = false;
@@ -163,7 +163,8 @@ class HeadRows {
     add_flag_if(flags.text, rankless, "rank");
     add_flag_if(flags.text, no_position_, "no_position");
     for (size_t i = 0; i < values_.size(); ++i) {
-      if (c > 0 && values_[i].statistic().table == Table::heads) {  // the same in each of its rows
+      // A number per head is the same in each of the head's rows.
+      if (c > 0 && values_[i].statistic().table == Table::heads) {
         repeat_last(checkpoint_.columns[i]);
       } else {
         add_value(i, c, rankless, flags);
@@ -181,7 +182,8 @@ class HeadRows {
     checkpoint_.flag.push_back(std::move(flags.text));
   }
 
-  // Of statistic `i`, in the row of component `c`, with what its absence says of row and head.
+  // Adds the value of statistic `i` in the row of component `c`; where it is missing, sets the
+  // flags of row and head that say why.
   void add_value(size_t i, int64_t c, bool rankless, Flags& flags) {
     const Statistic& statistic = values_[i].statistic();
     const double value = values_[i].value(c);
@@ -206,12 +208,12 @@ class HeadRows {
   CheckpointTable& checkpoint_;
   const HeadId& id_;
   const HeadReplicates& head_;
-  const std::vector<double>& sizes_;  // tokens left out with each replicate
+  const std::vector<double>& sizes_;  // tokens that each replicate leaves out
   const bool constant_;
   const bool no_position_;
   const int64_t n_q_, n_k_;
   Flags of_head_;
-  std::vector<ReplicateValues> values_;  // of each statistic
+  std::vector<ReplicateValues> values_;  // one per statistic
 };
 
 }  // namespace

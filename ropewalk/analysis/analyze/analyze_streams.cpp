@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// Where each group of heads that share their keys begins, and the end.
+// The index at which each group of heads with shared keys begins, and the end.
 std::vector<size_t> group_bounds(const std::vector<HeadId>& heads) {
   std::vector<size_t> bounds;
   for (size_t i = 0; i < heads.size(); ++i) {
@@ -30,7 +30,7 @@ std::vector<double> block_sizes(const StreamInput& q, const StreamInput& k) {
   return sizes;
 }
 
-// How many of all cores work. Blocks are those of the first head; others have as many.
+// How many cores work. The number of blocks is taken from the first head; all heads have the same.
 int64_t working_cores(const StreamSource& source, int64_t memory) {
   const int64_t cores = at::get_num_threads();
   if (memory == kAnyMemory || source.heads.empty()) return cores;
@@ -41,8 +41,8 @@ int64_t working_cores(const StreamSource& source, int64_t memory) {
 
 }  // namespace
 
-// Measured: products of each block of queries and keys, without and with it, and of every pair of
-// blocks some vectors.
+// Measured: the products of each block of queries and keys, the products that remain without it,
+// and some vectors for every pair of blocks.
 int64_t group_bytes(int64_t blocks, int64_t d_head) {
   constexpr int64_t kMatrices = 12, kVectors = 8, kBytes = 8;
   return kBytes * d_head *
@@ -53,8 +53,8 @@ void analyze_streams(CheckpointTable& checkpoint, const StreamSource& source, in
                      int64_t memory) {
   const std::vector<size_t> bounds = group_bounds(source.heads);
   std::vector<CheckpointTable> groups(bounds.size() - 1);
-  // Each head's eigenproblems are small and solved on one core. Every core takes the next group
-  // when it is done with one: some layers take longer than others.
+  // The eigenproblems of one head are small and solved on one core. Some layers take longer than
+  // others, so every core takes the next group as soon as it is free.
   std::atomic<size_t> next = 0;
   at::parallel_for(0, working_cores(source, memory), 1, [&](int64_t, int64_t) {
     const c10::InferenceMode no_autograd;
@@ -68,8 +68,9 @@ void analyze_streams(CheckpointTable& checkpoint, const StreamSource& source, in
         const HeadId& id = source.heads[i];
         const StreamInput q = source.queries(id);
         if (q.mean.size(0) != k.mean.size(0)) {
-          throw InputError("{}: queries of layer {} head {} have {} dimensions, its keys {}",
-                           source.name, id.layer, id.q_head, q.mean.size(0), k.mean.size(0));
+          throw InputError(
+              "{}: queries of layer {} head {} have {} dimensions, but its keys have {}",
+              source.name, id.layer, id.q_head, q.mean.size(0), k.mean.size(0));
         }
         add_head(
             groups[g], id,

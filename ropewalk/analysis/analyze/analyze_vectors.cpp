@@ -13,7 +13,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Every query head of the folder; its keys must be there.
+// Every query head of the folder. Throws where the keys of a head are missing.
 std::vector<HeadId> find_heads(const VectorsReader& reader, const VectorsFacts& facts,
                                const std::string& folder) {
   const std::vector<StreamKey> streams = reader.streams();
@@ -22,14 +22,14 @@ std::vector<HeadId> find_heads(const VectorsReader& reader, const VectorsFacts& 
     if (key.kind != StreamKind::query) continue;
     const StreamKey kv{key.layer, static_cast<int32_t>(key.head / facts.group), StreamKind::key};
     if (std::find(streams.begin(), streams.end(), kv) == streams.end()) {
-      throw InputError("{}: {} needs {}, which is not there; is --kv-group {} right?", folder,
+      throw InputError("{}: {} needs {}, which is missing; is --kv-group {} right?", folder,
                        stream_name(key), stream_name(kv), facts.group);
     }
     std::optional<bool> rope;
     if (facts.capture) rope = !facts.capture->nope_layers.contains(key.layer);
     heads.push_back({key.layer, key.head, kv.head, rope});
   }
-  if (heads.empty()) throw InputError("{}: holds no query vectors", folder);
+  if (heads.empty()) throw InputError("{}: has no query vectors", folder);
   return heads;
 }
 
@@ -44,9 +44,9 @@ CheckpointTable analyze_vectors(const fs::path& folder, int64_t components,
   const bool runs = chunked && facts.capture->ids_are_positions;
   if (chunked && !runs) {
     log::warning(
-        "{}: its documents are pieces of longer texts, and their ids do not say which are "
-        "neighbours; standard errors take them for independent and come out too small: --from "
-        "moments has honest ones",
+        "{}: its documents are pieces of longer texts, and their ids do not say which ones are "
+        "neighbours; standard errors treat them as independent and come out too small; use --from "
+        "moments for correct ones",
         folder.string());
   }
   const BlockOfExample block_of = assign_blocks(reader, runs);

@@ -8,11 +8,11 @@
 
 namespace ropewalk {
 
-// The same analysis from a folder of sampled vectors in the published layout, ours or another
-// program's. Examples are dealt to blocks in order of their id; pieces of longer texts, in runs of
-// neighbours where their ids tell, else with a warning. How many query heads share a
-// KV head comes from our capture.json, from the published README's head counts, or from `kv_group`;
-// else it is an InputError.
+// The same analysis for a folder of sampled vectors in the published layout, written by us or by
+// another program. Examples are dealt to blocks in order of their id. Pieces of longer texts are
+// dealt in runs of neighbours where their ids are positions; otherwise there is a warning. The
+// number of query heads per KV head comes from our capture.json, from the head counts in the
+// published README, or from `kv_group`; without any of these an InputError is thrown.
 CheckpointTable analyze_vectors(const std::filesystem::path& folder, int64_t components,
                                 std::optional<int64_t> kv_group);
 

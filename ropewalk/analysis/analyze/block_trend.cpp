@@ -10,13 +10,13 @@ namespace ropewalk {
 namespace {
 
 constexpr double kChance = 0.01;
-constexpr size_t kFewest = 4;  // blocks
+constexpr size_t kFewest = 4;  // fewest blocks for a test
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// Whether y has a slope along x, with n - 2 degrees of freedom.
+// Whether the slope of y along x is significant, with n - 2 degrees of freedom.
 bool slopes(const std::vector<double>& x, const std::vector<double>& y) {
   const double x_mean = mean_of(x), y_mean = mean_of(y);
   double xx = 0, yy = 0, xy = 0;
@@ -32,7 +32,7 @@ bool slopes(const std::vector<double>& x, const std::vector<double>& y) {
   return 2 * (1 - student_t_cdf(t, df)) < kChance;
 }
 
-// What each block says of a head's number.
+// The jackknife pseudo-value of a head's number for each block.
 std::vector<double> pseudo_values(const HeadColumn& column, size_t row, size_t head,
                                   size_t blocks) {
   std::vector<double> values;

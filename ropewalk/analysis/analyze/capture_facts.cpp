@@ -26,8 +26,8 @@ CaptureFacts capture_facts(const CaptureInfo& info, const std::string& source) {
                   config.head_dim,     info.dtype,    info.device,      info.context};
   for (const auto& [name, record] : info.accumulators) facts.origin.accumulators.push_back(name);
   facts.nope_layers = config.nope_layers;
-  // What captures of vectors and Moments do not state stays unknown, and with it the numbers that
-  // need it.
+  // Captures of vectors and of Moments do not state everything. What they do not state stays
+  // unknown, and so do the numbers that need it.
   facts.units.scale = config.attention_scale;
   facts.units.scale_of_layer = config.attention_scale_of_layer;
   if (info.context > 0) facts.units.context = static_cast<double>(info.context);

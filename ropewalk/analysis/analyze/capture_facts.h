@@ -10,15 +10,15 @@
 
 namespace ropewalk {
 
-// What of a capture's description its analysis rests on.
+// The parts of a capture's description that its analysis needs.
 struct CaptureFacts {
   CheckpointOrigin origin;
   std::string model;
   std::string label;
   bool random = false;   // fresh weights
   bool chunked = false;  // documents are pieces of longer texts
-  std::string shard;     // "0/4": documents are a part of the corpus; empty: they are all of them
-  bool ids_are_positions = false;  // and their ids say which of them are neighbours
+  std::string shard;  // "0/4": the documents are one part of the corpus; empty: they are all of it
+  bool ids_are_positions = false;  // the ids of pieces are positions, which tell neighbours
   std::set<int64_t> nope_layers;
   LogitUnits units;
 
@@ -28,7 +28,7 @@ struct CaptureFacts {
 // Throws InputError naming `source` and the key that is missing or out of bounds.
 CaptureFacts capture_facts(const CaptureInfo& info, const std::string& source);
 
-// A checkpoint without heads yet.
+// A checkpoint that has no heads yet.
 CheckpointTable begin_checkpoint(const CaptureFacts& facts);
 
 }  // namespace ropewalk

@@ -13,7 +13,8 @@ namespace {
 // The published captures state their head counts in the text of README.md.
 VectorsFacts read_published_facts(const fs::path& file) {
   const std::string text = read_text_file(file, int64_t{16} << 20);
-  // The number after a key, with only marks of a list, table or setting between them.
+  // The number after a key. Between them only punctuation of a list, a table or a setting may
+  // stand.
   const auto find = [&](std::string_view key) -> int64_t {
     for (size_t at = text.find(key); at != text.npos; at = text.find(key, at + 1)) {
       const size_t begin = text.find_first_not_of("`\"'*:|= \t\r\n", at + key.size());
@@ -51,8 +52,8 @@ VectorsFacts read_vectors_facts(const fs::path& folder, std::optional<int64_t> k
   if (kv_group) facts.group = *kv_group;
   if (facts.group < 1) {
     throw InputError(
-        "{}: nothing says how many query heads share a key head; add --kv-group N "
-        "(query heads / key heads of the model)",
+        "{}: the number of query heads per key head is unknown; add --kv-group N (query heads / "
+        "key heads of the model)",
         folder.string());
   }
   return facts;

@@ -29,18 +29,18 @@ BlockCounts counts_of(const StreamInput& input) {
   return counts;
 }
 
-// Streams of one kind, of as many numbers each, one after another.
+// All streams of one kind with the same number of dimensions, one after another.
 class VectorRows {
  public:
   void add(const StreamInput& input, const std::string& name) {
     if (!mean_.empty() && mean_.front().sizes() != input.mean.sizes()) {
-      throw InputError("{}: its vectors have {} numbers, those of other heads {}", name,
+      throw InputError("{}: its vectors have {} numbers, but vectors of other heads have {}", name,
                        input.mean.size(0), mean_.front().size(0));
     }
     mean_.push_back(input.mean);
     position_.push_back(input.position);
     products_.push_back(pack_triangle(input.products));
-    // As a file has them: half the memory.
+    // float32, as in the file: half the memory.
     block_mean_.push_back(input.block_mean);
     block_position_.push_back(input.block_position.to(at::kFloat));
     block_products_.push_back(pack_triangle(input.block_products).to(at::kFloat));
@@ -66,11 +66,12 @@ CaptureMoments moments_of_vectors(const std::filesystem::path& folder, CaptureIn
   const c10::InferenceMode no_autograd;
   const VectorsReader reader(folder);
   const BlockOfExample block_of = assign_blocks(reader, /*runs=*/false);
-  const int64_t blocks = kVectorBlocks;  // some of them empty where examples are few
+  const int64_t blocks = kVectorBlocks;  // some blocks stay empty where examples are few
   CaptureMoments moments;
   VectorRows queries;
   VectorRows keys;
-  std::vector<int64_t> most(static_cast<size_t>(blocks));  // tokens of a block in any stream
+  // most tokens that any stream has in each block
+  std::vector<int64_t> most(static_cast<size_t>(blocks));
   for (const StreamKey& key : reader.streams()) {
     throw_if_interrupted();
     const StreamInput input = read_stream(reader, key, block_of, blocks);
@@ -87,7 +88,7 @@ CaptureMoments moments_of_vectors(const std::filesystem::path& folder, CaptureIn
     done();
   }
   if (moments.queries.empty() || moments.keys.empty()) {
-    throw InputError("{}: holds no {} vectors", folder.string(),
+    throw InputError("{}: has no {} vectors", folder.string(),
                      moments.queries.empty() ? "query" : "key");
   }
   const std::map<int64_t, int64_t> examples(block_of.begin(), block_of.end());

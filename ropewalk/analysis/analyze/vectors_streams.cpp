@@ -8,8 +8,8 @@
 namespace ropewalk {
 namespace {
 
-// What may be held in memory for a file beyond its own size, and for each of its bytes: Parquet
-// packs repeated values, so a small file can state vectors that no memory holds.
+// How much memory a file may need: a fixed amount, plus this much per byte of the file. Parquet
+// compresses repeated values, so a small file can announce more vectors than fit into memory.
 constexpr int64_t kAlwaysHeld = int64_t{64} << 20;
 constexpr int64_t kHeldPerByte = 1024;
 

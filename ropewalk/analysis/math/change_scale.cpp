@@ -7,10 +7,10 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kNearlyOne = 1 - 1e-9;  // a correlation of 1 has no place on its scale
+constexpr double kNearlyOne = 1 - 1e-9;  // atanh of a correlation of 1 is infinite
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-// Of sorted values, linear between them.
+// The quantile of sorted values, with linear interpolation.
 double quantile(const std::vector<double>& sorted, double share) {
   const double position = share * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(position);
@@ -55,7 +55,8 @@ double robust_spread(std::vector<double> values) {
   std::erase_if(values, [](double value) { return std::isnan(value); });
   if (values.empty()) return kUndefined;
   std::sort(values.begin(), values.end());
-  constexpr double kQuartilesApart = 1.349;  // of a normal distribution, in standard deviations
+  // distance between the quartiles of a normal distribution, in standard deviations
+  constexpr double kQuartilesApart = 1.349;
   return (quantile(values, 0.75) - quantile(values, 0.25)) / kQuartilesApart;
 }
 

@@ -4,20 +4,21 @@
 
 namespace ropewalk {
 
-// What the size of a change is measured on, so that a change of 0.1 is as much of a change wherever
-// it begins. It has no default: a statistic names its own.
+// The scale on which changes of a statistic are measured, so that equal changes mean the same at
+// small and at large values. There is no default: every statistic names its own scale.
 class ChangeScale {
  public:
   enum Kind {
     correlation,  // atanh
-    r_squared,    // atanh of √; below 0 as 0
-    share,        // arcsin of √, also of probabilities; below 0 as 0, above 1 as 1
-    size,         // log₂; of nothing undefined
+    r_squared,    // atanh of √; values below 0 count as 0
+    share,        // arcsin of √, also for probabilities; values below 0 count as 0, above 1 as 1
+    size,         // log₂; undefined for 0
     distance,     // log₂ of 1 + tokens
-    plain,        // as it is: logits, octaves, signed lengths
-    part          // as it is: shares that have a sign or pass 1
+    plain,        // no change: logits, octaves, signed lengths
+    part          // no change: shares that may be negative or above 1
   };
-  constexpr ChangeScale(Kind kind) : kind_(kind) {}  // NOLINT: ChangeScale::share is one
+  constexpr ChangeScale(Kind kind)
+      : kind_(kind) {}  // NOLINT: implicit, so that a statistic can be given ChangeScale::share
 
   double of(double value) const;  // NaN: undefined
   // The smallest change that counts, however little heads differ.
@@ -28,8 +29,9 @@ class ChangeScale {
   Kind kind_;
 };
 
-// How much heads differ, whatever a few of them do: the distance between the quartiles, as a
-// standard deviation of a normal distribution. NaN of no values, and without those that are NaN.
+// The spread over heads, not influenced by a few extreme ones: the distance between the quartiles,
+// expressed as a standard deviation of a normal distribution. Ignores NaN; NaN where no value is
+// left.
 double robust_spread(std::vector<double> values);
 
 }  // namespace ropewalk

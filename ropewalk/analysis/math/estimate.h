@@ -6,13 +6,13 @@
 
 namespace ropewalk {
 
-// A number, how sure it is, and what it is without each block of documents.
+// A number with its standard error, and its values without each block of documents.
 struct Estimate {
   double value = 0;  // NaN: undefined
   double se = 0;     // NaN: unknown
   std::vector<double> replicates;
 
-  // Whether it is defined without every block.
+  // Whether the number is defined without every single block.
   bool complete() const {
     return std::none_of(replicates.begin(), replicates.end(),
                         [](double replicate) { return std::isnan(replicate); });

@@ -9,7 +9,7 @@ namespace ropewalk {
 
 double jackknife_se(double estimate, std::span<const double> replicates,
                     std::span<const double> sizes) {
-  // A block that holds nothing of this stream says nothing about it.
+  // Blocks without tokens of this stream do not count.
   const auto g = static_cast<double>(
       std::count_if(sizes.begin(), sizes.end(), [](double s) { return s > 0; }));
   if (g < 2) return std::numeric_limits<double>::quiet_NaN();

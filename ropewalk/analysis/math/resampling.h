@@ -9,12 +9,12 @@ namespace ropewalk {
 inline constexpr int kResamples = 1000;
 
 // How often each of g blocks is drawn in each of kResamples samples of g blocks with replacement.
-// The same for the same g, always: shared by all heads, and by both checkpoints of a pair.
+// The result depends only on g, so all heads and both checkpoints of a pair share the same draws.
 std::vector<std::vector<int>> block_draws(size_t blocks);
 
 // The estimate under each draw c of block_draws, linear in the blocks: r + sum of (c_b - 1) (g-1)/g
-// (r - r_(b)). For step functions of the estimate (class fractions), whose jackknife fails
-// (docs/method.md).
+// (r - r_(b)). It is needed for step functions of the estimate (class fractions), for which the
+// jackknife fails (docs/method.md).
 class Resamples {
  public:
   explicit Resamples(size_t blocks);

@@ -9,8 +9,9 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kSmall = 0.7;    // B over A, along directions that are worth a correction
-constexpr int64_t kFewSteps = 4;  // that need none
+// largest ratio of B to A along directions that are worth a correction
+constexpr double kSmall = 0.7;
+constexpr int64_t kFewSteps = 4;  // solutions with so few steps need no correction
 
 void add_scaled(std::vector<double>& rows, const double* x, double scale, int64_t d) {
   const auto end = static_cast<std::ptrdiff_t>(rows.size());
@@ -34,7 +35,8 @@ void RitzDirections::find(std::span<RitzDirections> all, int64_t d) {
   int64_t most = 0;
   for (const RitzDirections& one : all) most = std::max(most, one.steps());
   if (most <= kFewSteps) return;
-  // B between Lanczos' vectors, which are orthonormal by A: tridiagonal. Filled up with ones.
+  // B in the basis of the Lanczos vectors, which are orthonormal with respect to A: tridiagonal.
+  // Unused rows are filled with the identity.
   const auto count = static_cast<int64_t>(all.size());
   at::Tensor between = at::eye(most, at::kDouble).repeat({count, 1, 1});
   double* matrix = between.mutable_data_ptr<double>();

@@ -6,20 +6,22 @@
 
 namespace ropewalk {
 
-// Directions along which a matrix B is much smaller than A. Conjugate gradients for B that go by
-// A⁻¹ come across them: what is left after each step, scaled, are Lanczos' vectors. Another matrix
-// that is as small there is solved in fewer steps with these directions put right.
+// Directions along which a matrix B is much smaller than A. Conjugate gradients for B,
+// preconditioned with A⁻¹, find them as a by-product: their scaled residuals are Lanczos vectors. A
+// preconditioner that is corrected along these directions saves steps for other matrices that are
+// small there too.
 class RitzDirections {
  public:
-  // A step of the solution for B, from what is left, r, with z = A⁻¹r and size = rᵀz; `length`: of
-  // the step, over its direction. Those after one that led nowhere, or after kMost, are left out.
+  // Records one step of the solution for B: the residual r, z = A⁻¹r and size = rᵀz; `length` is
+  // the step's length over its direction. Steps after a failed one, and steps after the first
+  // kMost, are ignored.
   void add_step(const double* r, const double* z, double size, double length, int64_t d);
 
-  // Finds the directions of each, once all steps are added.
+  // Computes the directions of each, after all steps were added.
   static void find(std::span<RitzDirections> all, int64_t d);
 
-  // Along the directions found, makes of z = A⁻¹r what B⁻¹r is, and of `total` = r what A times
-  // that is.
+  // Corrects z = A⁻¹r along the directions, so that it comes closer to B⁻¹r, and `total` = r
+  // accordingly, so that it stays A times z.
   void correct(const double* r, double* z, double* total, int64_t d) const;
 
   int64_t count() const { return static_cast<int64_t>(more_.size()); }
@@ -32,8 +34,8 @@ class RitzDirections {
 
   bool ended_ = false;
   std::vector<double> lengths_, sizes_;
-  std::vector<double> z_, r_;            // [steps, d]: Lanczos' vectors, and A times them
-  std::vector<double> more_;             // of B⁻¹ than of A⁻¹ along a direction
+  std::vector<double> z_, r_;  // [steps, d]: Lanczos vectors, and A times them
+  std::vector<double> more_;   // how much larger B⁻¹ is than A⁻¹ along each direction
   std::vector<double> vectors_, total_;  // [directions, d], and A times them
 };
 

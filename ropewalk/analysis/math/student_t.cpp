@@ -35,7 +35,7 @@ double incomplete_beta(double a, double b, double x) {
   if (x >= 1) return 1;
   const double front = std::exp(std::lgamma(a + b) - std::lgamma(a) - std::lgamma(b) +
                                 a * std::log(x) + b * std::log1p(-x));
-  // The fraction converges fast on this side of the mean; the other side by symmetry.
+  // The fraction converges fast on this side of the mean; the other side follows by symmetry.
   if (x < (a + 1) / (a + b + 2)) return front * continued_fraction(a, b, x) / a;
   return 1 - front * continued_fraction(b, a, 1 - x) / b;
 }

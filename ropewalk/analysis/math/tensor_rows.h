@@ -6,7 +6,7 @@
 
 namespace ropewalk {
 
-// Where row i of float64 tensors begins.
+// The first number of row i of a float64 tensor.
 inline const double* row(const at::Tensor& rows, int64_t i) {
   return rows.const_data_ptr<double>() + i * rows.stride(0);
 }

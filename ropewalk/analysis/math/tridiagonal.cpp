@@ -8,10 +8,10 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kSmallest = 1e-280;  // squares below have lost digits
+constexpr double kSmallest = 1e-280;  // squares below this have lost digits
 
-// Makes of x, which is 0 before `at`, the vector v of a reflection I - factor · v vᵀ that leaves of
-// x one number, there, which it returns.
+// Turns x, which is 0 before `at`, into the vector v of a reflection I - factor · v vᵀ. The
+// reflection maps x to a single number at index `at`, which is returned.
 double make_reflection(double* x, int64_t at, int64_t end, double& factor) {
   const double first = x[at];
   x[at] = 0;
@@ -34,12 +34,12 @@ Tridiagonal::Tridiagonal(const double* matrix, const double* first, int64_t d,
   double largest = 0;
   for (int64_t i = 0; i < d; ++i) largest = std::max(largest, std::abs(matrix[i * d + i]));
   if (!(largest > kSmallest) || !(largest < 1 / kSmallest)) return;
-  // A power of two, which rounds nothing.
+  // Scaling by a power of two does not round.
   scale_ = std::exp2(std::ilogb(largest));
   rows_.resize(static_cast<size_t>((padded_ + 1) * padded_));
   for (int64_t i = 0; i < d; ++i) blend(row(i + 1), 0, 1 / scale_, matrix + i * d, d);
   reduce(first);
-  // What is not finite spreads.
+  // A value that is not finite spreads, so that one check at the end is enough.
   const auto finite = [](double x) { return std::isfinite(x); };
   if (!std::all_of(diagonal_.begin(), diagonal_.end(), finite) ||
       !std::all_of(off_diagonal_.begin(), off_diagonal_.end(), finite) || !std::isfinite(corner_)) {
@@ -52,14 +52,14 @@ void Tridiagonal::reduce(const double* first) {
   factors_.resize(static_cast<size_t>(d_));
   diagonal_.resize(static_cast<size_t>(d_));
   off_diagonal_.resize(static_cast<size_t>(d_ - 1));
-  // The matrix still lacks -(v wᵀ + w vᵀ).
+  // Still to be subtracted from the matrix: v wᵀ + w vᵀ.
   std::vector<double> v(size), w(size), product(size);
-  // Reflects the rest of the matrix, from row and column `from`.
+  // Reflects the remaining matrix, from row and column `from` on.
   const auto reflect = [&](int64_t from) {
     const double *next = row(from), factor = factors_[static_cast<size_t>(from)];
     std::fill(product.begin(), product.end(), 0);
     kernel_->update_and_multiply(row(1), padded_, from, v.data(), w.data(), next, product.data());
-    std::fill_n(product.begin(), from, 0);  // rows that are done
+    std::fill_n(product.begin(), from, 0);  // these rows are finished
     const double half = factor / 2 * dot(product.data(), next, padded_);
     std::copy_n(next, padded_, v.begin());
     w = product;
@@ -83,7 +83,7 @@ void Tridiagonal::reduce(const double* first) {
   }
 }
 
-void Tridiagonal::turn(double* x) const {
+void Tridiagonal::to_reduced_basis(double* x) const {
   for (int64_t j = 0; j < d_; ++j) {
     const int64_t begin = j / cpu::kRowWidth * cpu::kRowWidth;
     kernel_->reflect(x + begin, 1, padded_, row(j) + begin, factors_[static_cast<size_t>(j)],
@@ -91,7 +91,7 @@ void Tridiagonal::turn(double* x) const {
   }
 }
 
-void Tridiagonal::turn_back(double* x, int64_t rows) const {
+void Tridiagonal::from_reduced_basis(double* x, int64_t rows) const {
   for (int64_t j = d_ - 1; j >= 0; --j) {
     const int64_t begin = j / cpu::kRowWidth * cpu::kRowWidth;
     kernel_->reflect(x + begin, rows, padded_, row(j) + begin, factors_[static_cast<size_t>(j)],

@@ -8,29 +8,29 @@
 namespace ropewalk {
 
 // A symmetric matrix as scale · Q T Qᵀ with T tridiagonal, by Householder's reflections. The first
-// column of Q is the direction of a given vector, so that adding a multiple of that vector's square
-// to the matrix changes T in one number.
+// column of Q is the direction of a given vector, so that adding a multiple of this vector's outer
+// product to the matrix changes only one number of T.
 class Tridiagonal {
  public:
-  // From a matrix [d, d], of which both triangles are read, and a vector [d], which may be 0.
+  // `matrix` is [d, d], of which both triangles are read; the vector `first` is [d] and may be 0.
   Tridiagonal(const double* matrix, const double* first, int64_t d,
               const cpu::TridiagonalKernel& kernel = *cpu::tridiagonal_kernels().front());
 
-  // Whether there are eigenvalues to seek: the matrix is finite and not 0.
+  // Whether eigenvalues can be computed: the matrix is finite and not 0.
   bool usable() const { return scale_ > 0; }
   int64_t size() const { return d_; }
   double scale() const { return scale_; }
   const std::vector<double>& diagonal() const { return diagonal_; }
   const std::vector<double>& off_diagonal() const { return off_diagonal_; }  // d - 1 numbers
-  // What the square of the given vector is in the corner of T.
+  // The number that the given vector's outer product adds to the corner of T.
   double corner() const { return corner_; }
 
-  // Vectors to be turned are padded with zeros to this length.
+  // Vectors to be turned must be padded with zeros to this length.
   int64_t padded() const { return padded_; }
-  // x = Qᵀx of one vector.
-  void turn(double* x) const;
-  // x = Qx of vectors in rows.
-  void turn_back(double* x, int64_t rows) const;
+  // Computes x = Qᵀx for one vector.
+  void to_reduced_basis(double* x) const;
+  // Computes x = Qx for vectors in rows.
+  void from_reduced_basis(double* x, int64_t rows) const;
 
   const cpu::TridiagonalKernel& kernel() const { return *kernel_; }
 
@@ -43,8 +43,8 @@ class Tridiagonal {
   int64_t d_, padded_;
   double scale_ = 0, corner_ = 0;
   std::vector<double> diagonal_, off_diagonal_;
-  // Row 0 is the reflection for the given vector, and row j + 1 that of column j of the matrix,
-  // which has the matrix's row until then; factors_ are theirs.
+  // Row 0 is the reflection for the given vector. Row j + 1 first holds row j of the matrix, and
+  // later the reflection for its column j. factors_ belong to these reflections.
   std::vector<double> rows_, factors_;
 };
 

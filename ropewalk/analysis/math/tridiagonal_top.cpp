@@ -14,17 +14,17 @@ namespace {
 using cpu::EigenvalueGuesses;
 using cpu::kGuesses;
 
-constexpr int kHalvings = 20;      // before steps are tried
-constexpr int kMoreHalvings = 36;  // where those did not lead
+constexpr int kHalvings = 20;      // halvings before Rayleigh steps are tried
+constexpr int kMoreHalvings = 36;  // halvings where these steps failed
 constexpr int kMostSteps = 5;
 constexpr int kMostNarrowings = 16;
-constexpr int kFewNarrowings = 10;  // of 17 parts each: 12 digits
+constexpr int kFewNarrowings = 10;  // each narrows an interval to 1/17: 12 digits in total
 constexpr int kRefinements = 2;
-constexpr double kConverged = 4e-15;  // of the largest eigenvalue
-constexpr double kExact = 1e-12;      // likewise
+constexpr double kConverged = 4e-15;  // relative to the largest eigenvalue
+constexpr double kExact = 1e-12;      // relative to the largest eigenvalue
 constexpr double kOrthogonal = 1e-14;
 
-// A number that no eigenvalue is larger than in size (Gershgorin).
+// An upper bound for the size of all eigenvalues (Gershgorin).
 double bound(std::span<const double> diagonal, std::span<const double> off_diagonal) {
   double most = 0;
   for (size_t i = 0; i < diagonal.size(); ++i) {
@@ -35,7 +35,7 @@ double bound(std::span<const double> diagonal, std::span<const double> off_diago
   return most;
 }
 
-// (T - m) v, T with this corner.
+// (T - m) v, where T has this corner.
 void multiply(const Tridiagonal& t, double corner, double m, const double* v, double* product) {
   const int64_t d = t.size();
   const double *diagonal = t.diagonal().data(), *off_diagonal = t.off_diagonal().data();
@@ -53,7 +53,7 @@ EigenvalueGuesses guesses_of(const Tridiagonal& t, double corner) {
   return guesses;
 }
 
-// Seeks the largest eigenvalues of T, and in the last guess used the largest one with another
+// Finds the largest eigenvalues of T. The last lane finds the largest eigenvalue of T with another
 // corner.
 class EigenvalueSearch {
  public:
@@ -79,8 +79,9 @@ class EigenvalueSearch {
     return step();
   }
 
-  // Makes the first vectors orthogonal to each other; whether all are eigenvectors then.
-  bool settle_vectors() {
+  // Makes the first vectors orthogonal to each other. Returns whether all are still eigenvectors
+  // after that.
+  bool orthogonalize_vectors() {
     std::vector<double> rest(static_cast<size_t>(d_));
     for (int64_t i = 0; i < used_; ++i) {
       double* const v = vector(i);
@@ -102,7 +103,8 @@ class EigenvalueSearch {
  private:
   double corner(int64_t i) const { return guesses_.corner[i]; }
   double* vector(int64_t i) { return vectors_.data() + i * t_.padded(); }
-  int64_t wanted(int64_t i) const { return i < count_ ? i + 1 : 1; }  // from above
+  // The rank of lane i's eigenvalue, counted from the largest.
+  int64_t wanted(int64_t i) const { return i < count_ ? i + 1 : 1; }
 
   double half(int64_t i) const {
     return (high_[static_cast<size_t>(i)] - low_[static_cast<size_t>(i)]) / 2;
@@ -123,10 +125,11 @@ class EigenvalueSearch {
     for (int64_t i = 0; i < kGuesses; ++i) guesses_.value[i] = middle(i);
   }
 
-  // Rayleigh's quotients of the vectors that belong to the guesses, until they stand.
+  // Improves the guesses by Rayleigh quotients of their vectors until they no longer change.
   bool step() {
     for (size_t i = 0; i < static_cast<size_t>(used_); ++i) {
-      if (above_low_[i] - above_high_[i] != 1) return false;  // several eigenvalues too close
+      // several eigenvalues are too close to each other
+      if (above_low_[i] - above_high_[i] != 1) return false;
     }
     for (int step = 0; step < kMostSteps; ++step) {
       t_.kernel().pivots(guesses_, down_.data(), up_.data());
@@ -144,8 +147,9 @@ class EigenvalueSearch {
     return false;
   }
 
-  // The vector that (T - m) makes 0 but for one row, in which the factors from both ends meet.
-  // Returns Rayleigh's quotient of it, less m, and the length of what is left.
+  // Computes the vector for which (T - m) v is 0 except in one row, where the factorisations from
+  // both ends meet. Returns the Rayleigh quotient of this vector, less m, and the length of its
+  // residual.
   double solve(int64_t lane, double& error) {
     const double *diagonal = t_.diagonal().data(), *off_diagonal = t_.off_diagonal().data();
     const double m = value(lane);
@@ -185,8 +189,8 @@ class EigenvalueSearch {
   std::vector<double> down_, up_, vectors_;
 };
 
-// The largest number that `rank` eigenvalues lie above, on the directions orthogonal to a unless it
-// is null.
+// The largest number that has at least `rank` eigenvalues above it; where a is not null, on the
+// directions orthogonal to a.
 double largest_below(const Tridiagonal& t, double corner, const double* a, int64_t rank, double low,
                      double high, int narrowings) {
   EigenvalueGuesses guesses = guesses_of(t, corner);
@@ -208,7 +212,7 @@ double largest_below(const Tridiagonal& t, double corner, const double* a, int64
   return low + (high - low) / 2;
 }
 
-// v = (T - m)⁻¹ a by factors without exchanges; what that rounds is made good.
+// v = (T - m)⁻¹ a, factorised without row exchanges; one step of refinement corrects the rounding.
 std::vector<double> solve(const Tridiagonal& t, double corner, double m,
                           const std::vector<double>& a) {
   const auto d = static_cast<size_t>(t.size());
@@ -238,11 +242,11 @@ std::optional<LargestEigenpairs> largest_eigenpairs(const Tridiagonal& matrix, i
                                                     double less) {
   if (!matrix.usable() || count > std::min(kMostTop, matrix.size())) return std::nullopt;
   EigenvalueSearch search(matrix, count, matrix.diagonal()[0] - less * matrix.corner());
-  if (!search.found() || !search.settle_vectors()) return std::nullopt;
+  if (!search.found() || !search.orthogonalize_vectors()) return std::nullopt;
   LargestEigenpairs top;
   for (int64_t i = 0; i <= count; ++i) top.values.push_back(search.value(i) * matrix.scale());
   top.vectors = std::move(search.vectors());
-  matrix.turn_back(top.vectors.data(), count + 1);
+  matrix.from_reduced_basis(top.vectors.data(), count + 1);
   return top;
 }
 
@@ -252,15 +256,15 @@ std::optional<Eigenpair> largest_without_direction(const Tridiagonal& matrix,
   const int64_t d = matrix.size();
   if (d < 2 || top.values.size() < 3) return std::nullopt;
   a.resize(static_cast<size_t>(matrix.padded()));
-  matrix.turn(a.data());
+  matrix.to_reduced_basis(a.data());
   const double corner = matrix.diagonal()[0] + more * matrix.corner();
   const double first = top.values[0] / matrix.scale(), second = top.values[1] / matrix.scale();
   const double size = first + more * matrix.corner();
-  // By interlacing it is at least the second largest.
+  // By interlacing, the value is at least the second largest eigenvalue.
   const double m = largest_below(matrix, corner, a.data(), 1, second - kExact * size,
                                  size * (1 + kExact), kMostNarrowings);
   std::vector<double> v = solve(matrix, corner, m, a), rest(v.size());
-  // Between close eigenvalues m cannot be as exact as aᵀv = 0 asks: one step of Newton's.
+  // Where eigenvalues are close, m is not exact enough to give aᵀv = 0: one Newton step follows.
   if (!(std::abs(dot(v.data(), a.data(), d)) <=
         kOrthogonal * std::sqrt(dot(v.data(), v.data(), d)))) {
     const std::vector<double> change = solve(matrix, corner, m, v);
@@ -276,14 +280,14 @@ std::optional<Eigenpair> largest_without_direction(const Tridiagonal& matrix,
       !(std::abs(dot(v.data(), a.data(), d)) <= kExact)) {
     return std::nullopt;
   }
-  matrix.turn_back(v.data(), 1);
+  matrix.from_reduced_basis(v.data(), 1);
   return Eigenpair{m * matrix.scale(), std::move(v)};
 }
 
 double next_value(const Tridiagonal& matrix, double largest, double more, std::vector<double> a) {
   if (!a.empty()) {
     a.resize(static_cast<size_t>(matrix.padded()));
-    matrix.turn(a.data());
+    matrix.to_reduced_basis(a.data());
   }
   const double corner = matrix.diagonal()[0] + more * matrix.corner();
   const double high = largest / matrix.scale();

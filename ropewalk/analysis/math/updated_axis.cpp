@@ -10,27 +10,27 @@ namespace ropewalk {
 namespace {
 
 constexpr int kMostHalvings = 400;
-constexpr int kHalvings = 40;     // where few digits do
-constexpr double kExact = 1e-10;  // of the largest eigenvalue
+constexpr int kHalvings = 40;     // where a few digits are enough
+constexpr double kExact = 1e-10;  // relative to the largest eigenvalue
 
 using Row = std::span<const double>;
 
-// diag(values) + sign · z zᵀ on the directions orthogonal to a (empty: on all of them), in the
-// basis of the eigenvectors. Values ascend.
+// diag(values) + sign · z zᵀ, restricted to the directions orthogonal to a (empty: no restriction),
+// in the basis of the eigenvectors. Values ascend.
 class UpdatedEigenproblem {
  public:
   UpdatedEigenproblem(Row values, Row z, double sign, Row a)
       : values_(values), z_(z), sign_(sign), a_(a) {}
 
-  // The largest eigenvalue and its vector; nothing where it could not be told from its neighbours.
+  // The largest eigenvalue and its vector; empty where it is too close to its neighbours.
   std::optional<std::pair<double, std::vector<double>>> solve() {
     const size_t d = values_.size();
     const double top = values_[d - 1], next = d > 1 ? values_[d - 2] : top;
     double squares = 0;
     for (const double x : z_) squares += x * x;
     if (!(top > 0) || d < 2) return std::nullopt;
-    // By interlacing it is at least the second largest of the diagonal. It is sought as a distance
-    // from the nearest of the two largest, which keeps its digits.
+    // By interlacing, the root is at least the second largest diagonal value. We search its
+    // distance from the nearer one of the two largest, because the distance keeps more digits.
     const double middle = next + (top - next) / 2;
     pole_ = d - 1;
     if (any_above(middle - top)) {
@@ -40,7 +40,7 @@ class UpdatedEigenproblem {
     return root(0, middle - next);
   }
 
-  // The second largest eigenvalue of a matrix that has none below 0.
+  // The second largest eigenvalue of a matrix without negative ones.
   double second(double largest) {
     pole_ = values_.size() - 1;
     double low = 0, high = largest;
@@ -74,8 +74,8 @@ class UpdatedEigenproblem {
 
   bool any_above(double distance) const { return count_above(distance) > 0; }
 
-  // Eigenvalues above the pole plus this: the inertia of the matrix bordered by z and a, by
-  // Haynsworth's sum of those of its blocks.
+  // How many eigenvalues lie above the pole plus `distance`: the inertia of the matrix bordered by
+  // z and a, which by Haynsworth's formula is the sum of the inertias of its blocks.
   int64_t count_above(double distance) const {
     const SecularSums s = sums(distance);
     const double zz = -1 / sign_ - s.zz;
@@ -94,7 +94,7 @@ class UpdatedEigenproblem {
     }
     const double distance = low + (high - low) / 2;
     const SecularSums s = sums(distance);
-    // (D - m) v = z x + a y with zᵀv = -x / sign, aᵀv = 0.
+    // (D - m) v = z x + a y, with zᵀv = -x / sign and aᵀv = 0.
     double x = 1, y = 0;
     if (!a_.empty()) {
       const double first = std::abs(s.za) + std::abs(s.aa);
@@ -140,7 +140,7 @@ class UpdatedEigenproblem {
   size_t pole_ = 0;
 };
 
-// By solving the whole problem.
+// Solves the full eigenproblem.
 std::pair<double, at::Tensor> solve_whole(const at::Tensor& values, const at::Tensor& z,
                                           double sign, const at::Tensor& a) {
   at::Tensor matrix = at::diag(values) + sign * at::outer(z, z);
@@ -148,7 +148,7 @@ std::pair<double, at::Tensor> solve_whole(const at::Tensor& values, const at::Te
     const at::Tensor projection = at::eye(a.size(0), at::kDouble) - at::outer(a, a);
     matrix = at::mm(at::mm(projection, matrix), projection);
   }
-  auto [all, vectors] = at::linalg_eigh(matrix.nan_to_num(0, 0, 0));  // a case without tokens
+  auto [all, vectors] = at::linalg_eigh(matrix.nan_to_num(0, 0, 0));  // a replicate without tokens
   return {all[-1].item<double>(), vectors.select(1, -1)};
 }
 

@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr int64_t kSmall = 32;  // dimensions that gain nothing
+constexpr int64_t kSmall = 32;  // up to so many dimensions the reduction saves nothing
 
 AxesProblem cases_of(const AxesProblem& all, const at::Tensor& which) {
   const auto chosen = [&](const at::Tensor& rows) { return rows.index_select(0, which); };
@@ -18,11 +18,11 @@ AxesProblem cases_of(const AxesProblem& all, const at::Tensor& which) {
           chosen(all.weight),     chosen(all.a),      all.leading};
 }
 
-// Of covariances over tokens - 1, over tokens.
+// The factor from covariances over tokens - 1 to covariances over tokens.
 at::Tensor over_tokens(const AxesProblem& problem) { return (problem.tokens - 1) / problem.tokens; }
 
-// In the basis of all eigenvectors, where the covariance is a diagonal and the offset of queries
-// and keys one more rank.
+// Solves in the basis of all eigenvectors, where the covariance is diagonal and the offset between
+// queries and keys is an update of rank one.
 WidestAxes solve_whole(const AxesProblem& problem) {
   const int64_t d = problem.covariance.size(1);
   auto [values, basis] = at::linalg_eigh(problem.covariance);  // ascending
@@ -46,7 +46,7 @@ WidestAxes solve_whole(const AxesProblem& problem) {
   return axes;
 }
 
-// Solves one case; whether that could be done.
+// Solves one replicate by the reduction. Returns whether it succeeded.
 bool solve_reduced(const AxesProblem& problem, int64_t i, double over_tokens, WidestAxes& axes) {
   const int64_t d = problem.covariance.size(1), leading = problem.leading;
   const double *matrix = row(problem.covariance, i), *offset = row(problem.offset, i);

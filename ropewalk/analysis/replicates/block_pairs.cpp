@@ -45,11 +45,11 @@ BlockPairs::BlockPairs(const StreamInput& input)
   times_blocks_ = at::empty({count, count, d}, at::kDouble);
 }
 
-void BlockPairs::times_taken(const at::Tensor& x, const std::vector<bool>& wanted,
-                             at::Tensor& taken) {
+void BlockPairs::times_left_out(const at::Tensor& x, const std::vector<bool>& wanted,
+                                at::Tensor& taken) {
   const int64_t* const pair_of = number.const_data_ptr<int64_t>();
   const auto want = [&](int64_t pair) { return wanted[static_cast<size_t>(pair)]; };
-  // Where a block's own product of a pair is, from the block's first on.
+  // The index of each pair (b, b), in the order of b.
   std::vector<int64_t> index(static_cast<size_t>(count * count));
   for (int64_t b = 0; b < count; ++b) {
     int64_t rows = 0;

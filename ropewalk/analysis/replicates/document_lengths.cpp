@@ -8,8 +8,8 @@
 namespace ropewalk {
 namespace {
 
-// The one length of all documents, as their positions tell: of all lengths with one sum, equal ones
-// have the smallest mean position. 0: they differ.
+// The common length of all documents; 0: lengths differ. Among all lengths with the same sum, equal
+// ones have the smallest mean position, so the counts show whether all are equal.
 int64_t one_length(const BlockCounts& counts) {
   const int64_t documents = counts.total_documents(), tokens = counts.total_tokens();
   if (documents == 0 || tokens % documents != 0) return 0;
@@ -24,7 +24,7 @@ int64_t one_length(const BlockCounts& counts) {
   return length;
 }
 
-// Whether blocks of such documents have these counts.
+// Whether blocks with documents of these lengths would have these counts.
 bool agree(const std::vector<LengthCounts>& blocks, const BlockCounts& counts) {
   for (size_t b = 0; b < blocks.size(); ++b) {
     int64_t documents = 0, tokens = 0;
@@ -49,7 +49,7 @@ std::optional<DocumentLengths> document_lengths(const CaptureMoments& moments) {
     }
     return found;
   }
-  // Documents are dealt in turn, but for pieces of longer texts.
+  // Documents are dealt to blocks in turn, except for pieces of longer texts.
   const auto blocks = static_cast<size_t>(moments.blocks());
   found.of_block.resize(blocks);
   int64_t tokens = 0;

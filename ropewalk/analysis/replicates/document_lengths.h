@@ -9,18 +9,18 @@ namespace ropewalk {
 
 struct CaptureMoments;
 
-// Longer documents than anyone has: what a file says of such is not believed.
+// Longer than any real document: files that claim such lengths are not believed.
 inline constexpr int64_t kLongestDocument = int64_t{1} << 24;
 
-// How many documents have how many tokens.
+// From a length in tokens to the number of documents with this length.
 using LengthCounts = std::map<int64_t, int64_t>;
 
 struct DocumentLengths {
   LengthCounts all;
-  std::vector<LengthCounts> of_block;  // empty: it is not known which document is in which block
+  std::vector<LengthCounts> of_block;  // empty: unknown which document is in which block
 };
 
-// None where a capture does not say, and they are not all of one length.
+// Empty where the capture does not list lengths and documents differ in length.
 std::optional<DocumentLengths> document_lengths(const CaptureMoments& moments);
 
 }  // namespace ropewalk

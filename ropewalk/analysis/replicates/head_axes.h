@@ -4,20 +4,21 @@
 
 namespace ropewalk {
 
-// Directions of a head beside its components, and the variances of queries and keys along them:
+// Directions of a head besides its components, and the variances of queries and keys along them:
 // each [replicates, d], of length 1.
 struct HeadAxes {
-  at::Tensor within;         // the widest when both means are removed
-  at::Tensor within_values;  // [replicates]: the variance of both about their means along it
-  at::Tensor a;              // the drift axis; 0 where there is none
-  at::Tensor a_known;        // [replicates] bool
-  at::Tensor b;              // the widest orthogonal to a, with the offset counted double
-  at::Tensor b_values;       // [replicates]: half of that variance
-  // [replicates, 4]: along within, a and b, and along what meets the other stream in logits: the
-  // slope of keys for queries, the mean of queries for keys.
+  at::Tensor within;  // the direction of largest variance after both means are removed
+  // [replicates]: the variance along it of queries and keys about their own means
+  at::Tensor within_values;
+  at::Tensor a;        // the drift axis; 0 where the head has none
+  at::Tensor a_known;  // [replicates] bool: whether a is known
+  at::Tensor b;  // the direction of largest variance orthogonal to a, where the offset counts twice
+  at::Tensor b_values;  // [replicates]: half of the variance along b
+  // [replicates, 4]: variance along within, a and b, and along the vector of the other stream that
+  // enters logits: for queries the slope of keys, for keys the mean of queries.
   at::Tensor q_variance, k_variance;
 };
-// Computed once for each head.
+// Computed once per head.
 const HeadAxes& head_axes(const HeadReplicates& head);
 
 }  // namespace ropewalk

@@ -13,12 +13,13 @@
 namespace ropewalk {
 namespace {
 
-// Variances below this share of the whole are rounding, not signal.
+// Variances below this share of the total are rounding errors.
 constexpr double kNoVariance = 1e-12;
-// A difference that is smaller, of the largest variance, is no way to a number.
+// Below this share of the largest variance, a difference has lost too many digits.
 constexpr double kLittle = 1e-3;
 
-// Queries and keys together: (products of queries + of keys + weight · offset offsetᵀ) / over.
+// The pooled covariance of queries and keys: (products of queries + products of keys + weight ·
+// offset offsetᵀ) / over.
 struct PooledStreams {
   PooledStreams(const StreamReplicates& q, const StreamReplicates& k)
       : offset((q.mean - k.mean).contiguous()),
@@ -41,9 +42,10 @@ at::Tensor pooled_covariance(const StreamReplicates& q, const StreamReplicates& 
   return pooled;
 }
 
-// Products of keys times rows [replicates, n, d], which are eigenvectors of the pooled covariance
-// with these values: what those of queries leave of them. From the products themselves for the
-// whole sample, and where little is left.
+// Products of keys times rows [replicates, n, d]. The rows are eigenvectors of the pooled
+// covariance with these values, so the result is mostly the pooled image less the image of queries.
+// For the whole sample, and where this difference is small, it is computed from the products
+// themselves.
 at::Tensor image_of_keys(const StreamReplicates& keys, const PooledStreams& pool,
                          const at::Tensor& rows, const at::Tensor& values,
                          const at::Tensor& image_of_queries) {
@@ -83,7 +85,7 @@ at::Tensor squares_along(const StreamReplicates& stream, const at::Tensor& vecto
 }
 
 // Correlation with position along vectors [replicates, d, c], given the sums of squares along them
-// and where there are none: [replicates, c]. NaN where undefined.
+// and a mask of the directions without variance: [replicates, c]. NaN where undefined.
 at::Tensor correlation(const StreamReplicates& stream, const at::Tensor& vectors,
                        const at::Tensor& squares, const at::Tensor& no_rank) {
   const at::Tensor covariance = at::bmm(stream.position.unsqueeze(1), vectors).squeeze(1);
@@ -106,7 +108,7 @@ at::Tensor correlation_of(const HeadReplicates& head, const StreamReplicates& st
   return correlation(stream, head.vectors, squares, head.no_rank);
 }
 
-// The first case alone.
+// Replicate 0 only.
 StreamReplicates whole_sample(const StreamReplicates& stream) {
   const auto first = [](const at::Tensor& all) { return all.slice(0, 0, 1); };
   StreamReplicates whole;
@@ -119,7 +121,7 @@ StreamReplicates whole_sample(const StreamReplicates& stream) {
   return whole;
 }
 
-// Which way the rule turns vectors [1, d, c] of the whole sample: [1, c] of -1 and 1.
+// The sign, 1 or -1, that the sign rule gives vectors [1, d, c] of the whole sample: [1, c].
 at::Tensor rule_sign(const StreamReplicates& queries, const StreamReplicates& keys,
                      const at::Tensor& vectors, const at::Tensor& no_rank) {
   const at::Tensor r_q = correlation(whole_sample(queries), vectors, no_rank);
@@ -211,10 +213,10 @@ HeadReplicates make_replicates(const StreamReplicates& queries, const StreamRepl
   // A component without variance has no direction, and so no correlation.
   const at::Tensor no_rank = values <= (head.trace * kNoVariance).unsqueeze(1);
   const at::Tensor& vectors = head.widest.vectors;
-  // Replicates point the way of the whole sample's component.
+  // Vectors of replicates are oriented like the vectors of the whole sample.
   const at::Tensor overlap = (vectors * vectors.slice(0, 0, 1)).sum(2);  // [replicates, leading]
   const at::Tensor way = at::where(overlap < 0, -1.0, 1.0);
-  // The sign rule: r_q >= 0, or where r_q says little, r_k >= 0.
+  // The sign rule: r_q >= 0, or r_k >= 0 where r_q is close to 0.
   const at::Tensor sign =
       rule_sign(queries, keys, vectors.slice(0, 0, 1).transpose(1, 2), no_rank.slice(0, 0, 1));
   const at::Tensor rows = (vectors * (way * sign).unsqueeze(2)).contiguous();

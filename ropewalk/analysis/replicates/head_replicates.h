@@ -23,7 +23,7 @@ struct RopeLayer;
 
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-// One stream's moments for the analysis: in all, and in each non-empty block.
+// One stream's moments for the analysis: in total, and in each non-empty block.
 struct StreamInput {
   double tokens = 0;
   double position_mean = 0;
@@ -42,12 +42,12 @@ struct StreamInput {
   std::shared_ptr<const RopeLayer> layer;  // see rope_replicates.h; null: not known
   double slope = 0;                        // of queries: see RopeReplicates
 
-  bool lacks_default = false;  // its capture lacks something that captures keep by default
+  bool lacks_default = false;  // the capture lacks something that captures keep by default
 
-  // What else is known of the stream, each a std::shared_ptr<const T>, by the name of the
-  // accumulator that kept it (kept_parts.h).
+  // What else the capture kept of the stream: per accumulator's name a std::shared_ptr<const T>
+  // (kept_parts.h).
   std::map<std::string, std::any, std::less<>> parts;
-  // Null: it was not kept.
+  // Null where the accumulator was not kept.
   template <typename T>
   std::shared_ptr<const T> part(std::string_view accumulator) const {
     const auto found = parts.find(accumulator);
@@ -56,7 +56,7 @@ struct StreamInput {
 };
 
 // A stream's moments for the whole sample (row 0) and without each block (rows 1 …); sums are about
-// the case's own mean.
+// the replicate's own mean.
 struct StreamReplicates {
   at::Tensor tokens;            // [replicates]
   at::Tensor position_mean;     // [replicates]
@@ -64,14 +64,14 @@ struct StreamReplicates {
   at::Tensor mean;              // [replicates, d]
   at::Tensor position;          // [replicates, d]
   at::Tensor products;          // [replicates, d, d]
-  StreamInput input;            // what they were made of
+  StreamInput input;            // the moments from which this was computed
 
-  // What several statistics ask for; shared by the heads that read the same keys.
+  // Results that several statistics need; shared by the query heads that read the same keys.
   struct SharedResults {
     at::Tensor values, vectors;          // see full_sample_eigenvalues()
     at::Tensor fit;                      // see position_fit.h
     at::Tensor rank;                     // see statistics/shape.cpp
-    at::Tensor participation;            // likewise
+    at::Tensor participation;            // see statistics/shape.cpp
     std::shared_ptr<const Bands> bands;  // see bands.h
   };
   std::shared_ptr<SharedResults> shared = std::make_shared<SharedResults>();
@@ -83,7 +83,7 @@ struct StreamReplicates {
   at::Tensor slope() const { return position / position_scatter.unsqueeze(1); }  // per token
   // Along directions [replicates, d] or [replicates, d, c]: [replicates] or [replicates, c].
   at::Tensor variance_along(const at::Tensor& directions) const;
-  // Eigenvalues and vectors of the whole sample's products, ascending: [d], [d, d].
+  // Eigenvalues (ascending) and eigenvectors of the whole sample's products: [d], [d, d].
   const at::Tensor& full_sample_eigenvalues() const;
   const at::Tensor& full_sample_eigenvectors() const;
 };
@@ -91,29 +91,32 @@ StreamReplicates leave_one_out(const StreamInput& stream);
 
 struct HeadAxes;
 
-// What statistics are computed from: a query head and its KV head in every case, and the combined
-// PCA of both (docs/method.md). Vectors of replicates point the way of the whole sample's, whose
-// sign makes r_q >= 0, or r_k >= 0 where |r_q| < kSignSwitch.
+// The data from which statistics are computed: a query head and its KV head in every replicate, and
+// the PCA of both together (docs/method.md). Vectors of replicates are oriented like the whole
+// sample's, whose sign makes r_q >= 0, or r_k >= 0 where |r_q| < kSignSwitch.
 struct HeadReplicates {
   StreamReplicates queries;
   StreamReplicates keys;
   LogitUnits units;
-  at::Tensor trace;        // [replicates]: variance in all
-  at::Tensor eigenvalues;  // [replicates, components], decreasing, not below 0
+  at::Tensor trace;        // [replicates]: total variance
+  at::Tensor eigenvalues;  // [replicates, components], decreasing, never negative
   at::Tensor
-      leading;  // [replicates, d, kLeading, or components if more, or d]: vectors, decreasing
-  at::Tensor vectors;  // [replicates, d, components]: the first of these
-  at::Tensor overlap;  // [replicates, components]: with the whole sample's vector, before signs
+      // [replicates, d, n]: eigenvectors, decreasing; n is kLeading, or `components` if that is
+      // more, at most d
+      leading;
+  at::Tensor vectors;  // [replicates, d, components]: the first of `leading`
+  // [replicates, components]: cosine with the whole sample's vector, before orientation
+  at::Tensor overlap;
   at::Tensor no_rank;  // [replicates, components] bool: nothing varies along the component
-  at::Tensor q_image;  // products of queries times `leading`, like that
-  at::Tensor k_image;  // of keys
-  WidestAxes widest;   // as they were found
-  std::shared_ptr<const RopeReplicates> rope;  // null: not known, as of vectors
+  at::Tensor q_image;  // products of queries times `leading`, in the same shape
+  at::Tensor k_image;  // products of keys times `leading`
+  WidestAxes widest;   // the axes in the order and sign in which they were found
+  std::shared_ptr<const RopeReplicates> rope;  // null: unknown, as for vectors
 
   struct SharedResults {
     std::shared_ptr<const HeadAxes> axes;               // see head_axes.h
     std::shared_ptr<const DistanceCurves> distance;     // see distance_curves.h
-    std::map<std::string, at::Tensor, std::less<>> of;  // by accumulator
+    std::map<std::string, at::Tensor, std::less<>> of;  // other results, per accumulator
   };
   std::shared_ptr<SharedResults> shared = std::make_shared<SharedResults>();
 
@@ -125,7 +128,7 @@ struct HeadReplicates {
   }  // [replicates]
   at::Tensor share_k() const { return keys.tokens / (queries.tokens + keys.tokens); }
   at::Tensor offset() const { return queries.mean - keys.mean; }  // [replicates, d]
-  at::Tensor variance() const;  // [replicates]: in all, over tokens
+  at::Tensor variance() const;  // [replicates]: total, over tokens
 };
 inline constexpr int64_t kLeading = 10;
 HeadReplicates make_replicates(const StreamReplicates& queries, const StreamReplicates& keys,
@@ -135,21 +138,21 @@ HeadReplicates make_replicates(const StreamReplicates& queries, const StreamRepl
 at::Tensor correlation_of_queries(const HeadReplicates& head);
 at::Tensor correlation_of_keys(const HeadReplicates& head);
 
-// The same along any directions [replicates, d] with these variances: [replicates]. NaN where
-// undefined.
+// Correlation with position along any directions [replicates, d], given the variances along them:
+// [replicates]. NaN where undefined.
 at::Tensor correlation_along(const StreamReplicates& stream, const at::Tensor& directions,
                              const at::Tensor& variances);
 
-// Directions [replicates, d] of which replicates point the way of the whole sample's, whose sign
-// follows the rule above.
+// Orients directions [replicates, d]: the whole sample's by the sign rule, those of replicates like
+// the whole sample's.
 at::Tensor orient_to_full_sample(const HeadReplicates& head, const at::Tensor& directions);
 
-// Products of rows: [replicates, d] with [replicates, d] gives [replicates].
+// Scalar products of rows: [replicates, d] with [replicates, d] gives [replicates].
 at::Tensor row_dot(const at::Tensor& a, const at::Tensor& b);
-// The same of matrices, [replicates, d, d]: the trace of aᵀb.
+// Scalar products of matrices, [replicates, d, d]: the trace of aᵀb.
 at::Tensor matrix_dot(const at::Tensor& a, const at::Tensor& b);
-// Rows [replicates, n, d], or [n, d] for all cases, times matrices [replicates, d, d]: [replicates,
-// n, d].
+// Multiplies rows [replicates, n, d], or [n, d] for all replicates, by matrices [replicates, d, d]:
+// [replicates, n, d].
 at::Tensor times_products(const at::Tensor& rows, const at::Tensor& products);
 
 }  // namespace ropewalk

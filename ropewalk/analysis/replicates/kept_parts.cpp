@@ -5,7 +5,8 @@
 
 namespace ropewalk {
 
-// A name in the list of accumulators without a function of that name does not link.
+// Every name in the list of accumulators needs a function of this name; without it the program does
+// not link.
 namespace parts_of {
 #define ROPEWALK_DECLARE(name) std::unique_ptr<KeptParts> name(const AnalyzedCapture& capture);
 ROPEWALK_ACCUMULATORS(ROPEWALK_DECLARE)

@@ -10,34 +10,35 @@
 
 namespace ropewalk {
 
-// A capture whose heads are analysed; it outlives what reads it.
+// A capture whose heads are analysed. It must outlive the objects that read it.
 struct AnalyzedCapture {
   const CaptureMoments& moments;
-  const std::vector<int64_t>& blocks;  // those that hold documents: a case leaves one out each
+  const std::vector<int64_t>& blocks;  // blocks that hold documents; each replicate leaves out one
   const std::string& source;           // for messages
 };
 
-// What statistics read of an accumulator: of every stream a part, which its heads find by the
-// accumulator's name (StreamInput::part).
+// The data that statistics read from one accumulator: one part per stream, which heads find under
+// the accumulator's name (StreamInput::part).
 class KeptParts {
  public:
   virtual ~KeptParts() = default;
-  // Of a row of the streams of a kind, a std::shared_ptr<const T>; empty: it has none.
+  // The part of one stream as a std::shared_ptr<const T>; empty: this stream has none. `row` is the
+  // stream's row among those of its kind.
   virtual std::any part(StreamKind kind, int64_t row) const = 0;
 };
 
-// Opens those of a capture that has the accumulator. Throws InputError naming source and tensor
-// where its numbers make no sense.
+// Opens the parts of a capture that has the accumulator. Throws InputError naming source and tensor
+// where its numbers are impossible.
 using OpenParts = std::unique_ptr<KeptParts> (*)(const AnalyzedCapture& capture);
 struct PartsReader {
-  std::string accumulator;  // its name
+  std::string accumulator;  // the accumulator's name
   OpenParts open = nullptr;
 };
 
-// Of all accumulators: parts_of::NAME of each, one file each, then added ones.
+// One reader per accumulator: parts_of::NAME, each in a file of its own, then added ones.
 const std::vector<PartsReader>& parts_readers();
 
-// Adds that of an accumulator of somebody's own for as long as this lives.
+// Adds the reader for a user's own accumulator, for as long as this object lives.
 class AddedPartsReader {
  public:
   explicit AddedPartsReader(const PartsReader& reader);
@@ -60,11 +61,11 @@ class CaptureParts {
   std::map<std::string, std::unique_ptr<KeptParts>> opened_;
 };
 
-// A row of a field, in all and without each block: [replicates, width]. NaN without blocks where
-// the file has none.
+// One row of a field, in total and without each block: [replicates, width]. The rows without a
+// block are NaN where the file keeps no blocks.
 at::Tensor field_replicates(const KeptFields& kept, const std::string& field, int64_t row,
                             const std::vector<int64_t>& blocks);
-// Tokens of the capture, in all and without each block: [replicates].
+// Tokens of the capture, in total and without each block: [replicates].
 at::Tensor token_replicates(const AnalyzedCapture& capture);
 
 }  // namespace ropewalk

@@ -6,11 +6,12 @@
 
 namespace ropewalk {
 
-// What turns products of queries and keys into logits. NaN: not known.
+// The factors that turn products of queries and keys into logits. NaN: unknown.
 struct LogitUnits {
-  double scale = std::numeric_limits<double>::quiet_NaN();    // of products, before the softmax
-  double context = std::numeric_limits<double>::quiet_NaN();  // tokens per document at most
-  std::map<int64_t, double> scale_of_layer = {};              // of layers that have their own
+  double scale = std::numeric_limits<double>::quiet_NaN();  // factor of products before the softmax
+  // largest number of tokens per document
+  double context = std::numeric_limits<double>::quiet_NaN();
+  std::map<int64_t, double> scale_of_layer = {};  // for layers with a factor of their own
 
   LogitUnits in_layer(int64_t layer) const {
     const auto own = scale_of_layer.find(layer);

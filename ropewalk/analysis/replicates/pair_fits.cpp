@@ -10,13 +10,15 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kSmallest = 1e-6;        // of the largest variance: blocks are float32
-constexpr double kConverged = 1e-13;      // of a squared error, before the last step
-constexpr double kConvergedPair = 1e-10;  // without two blocks: that is for errors alone
+constexpr double kSmallest = 1e-6;    // relative to the largest variance: blocks are float32
+constexpr double kConverged = 1e-13;  // squared error before the last step, relative
+// for fits without two blocks, which are needed for errors only
+constexpr double kConvergedPair = 1e-10;
 constexpr int kMostSteps = 60;
 
-// Vectors of pairs, with the whole sample's products times each: [pairs, d]. These are known
-// without a product where a vector is the inverse of the whole times something.
+// One vector per pair, and next to it the whole sample's products times this vector: [pairs, d].
+// Where a vector is the whole sample's inverse times another vector, the product is known without a
+// multiplication.
 struct KnownVectors {
   at::Tensor own;
   at::Tensor total;
@@ -25,7 +27,7 @@ struct KnownVectors {
     const auto one = [&] { return at::empty({pairs.size(), pairs.d}, at::kDouble); };
     return {one(), one()};
   }
-  // This row of both = scale · it + weight · that of the others.
+  // Sets row i of both to scale · row + weight · row of the others.
   void blend_row(int64_t i, double scale, double weight, const KnownVectors& others) {
     const int64_t d = own.size(1);
     blend(mutable_row(own, i), scale, weight, row(others.own, i), d);
@@ -33,11 +35,12 @@ struct KnownVectors {
   }
 };
 
-// The fits to what is left, of all pairs together. Conjugate gradients, with the inverse of the
-// whole sample to go by; a sample without two of many blocks is close to the whole, so that a few
-// steps do. Leaving out two blocks moves a fit by nearly what leaving out each does, so fits
-// without one block come first and the others begin there. They also show in which directions a
-// block holds much of the whole, where the inverse is put right for the pairs with that block.
+// Fits the position without each pair of blocks, all pairs together, by conjugate gradients. The
+// inverse for the whole sample is the preconditioner: without two of many blocks a sample is close
+// to the whole one, so that a few steps are enough. Leaving out two blocks changes a fit by about
+// the sum of the changes without each, so fits without one block come first and the others start
+// from these. The first fits also show along which directions a block holds much of the whole
+// variance; for pairs with that block the preconditioner is corrected there.
 class PairFits {
  public:
   PairFits(BlockPairs& pairs, const StreamInput& input, const at::Tensor& values,
@@ -58,14 +61,14 @@ class PairFits {
 
   at::Tensor solve() {  // [pairs, d]
     want(true);
-    begin_single();
+    start_single_fits();
     take_steps(kConverged);
     want(false);
     if (direct_) {
-      begin_single();
+      start_single_fits();
     } else {
       RitzDirections::find(directions_, d_);
-      begin_double();
+      start_double_fits();
     }
     take_steps(kConvergedPair);
     return x_.own;
@@ -75,7 +78,7 @@ class PairFits {
   struct Fit {
     double size = 0;  // squared error
     double goal = 0;
-    double length = 1;  // of the last step
+    double length = 1;  // length of the last step
   };
 
   void want(bool singles) {
@@ -83,7 +86,7 @@ class PairFits {
     for (size_t i = 0; i < wanted_.size(); ++i) wanted_[i] = (first_[i] == second_[i]) == singles;
   }
 
-  // Calls `work` with the number of each wanted pair.
+  // Calls `work` for each wanted pair, with its index and its fit.
   template <typename Work>
   void each(const Work& work) {
     for (int64_t i = 0; i < pairs_.size(); ++i) {
@@ -93,7 +96,7 @@ class PairFits {
 
   RitzDirections& directions_of(int64_t block) { return directions_[static_cast<size_t>(block)]; }
 
-  // to = from times the inverse, of wanted rows.
+  // Sets the wanted rows of `to` to the inverse times these rows of `from`.
   void times_inverse(const at::Tensor& from, at::Tensor& to) {
     int64_t rows = 0;
     each([&](int64_t i, const Fit&) { std::copy_n(row(from, i), d_, mutable_row(some_, rows++)); });
@@ -104,8 +107,8 @@ class PairFits {
     });
   }
 
-  // z, about what the wanted fits lack, of what is left of their equations.
-  void make_z() {
+  // Sets z to the preconditioned residual of the wanted fits, which is close to their error.
+  void precondition() {
     times_inverse(left_, z_.own);
     each([&](int64_t i, const Fit&) {
       double *const z = mutable_row(z_.own, i), *const total = mutable_row(z_.total, i);
@@ -116,8 +119,8 @@ class PairFits {
     });
   }
 
-  // To begin with, what is left is like the whole, with fewer tokens.
-  void begin_single() {
+  // Starts from the whole sample's inverse, scaled to the tokens that remain.
+  void start_single_fits() {
     times_inverse(pairs_.left_position, x_.own);
     each([&](int64_t i, const Fit&) {
       const double more = pairs_.all * *row(pairs_.inverse, i);
@@ -126,7 +129,7 @@ class PairFits {
     });
   }
 
-  void begin_double() {
+  void start_double_fits() {
     const at::Tensor position = input_.position.contiguous();
     const at::Tensor whole = at::mv(inverse_, position);
     const int64_t* const number = pairs_.number.const_data_ptr<int64_t>();
@@ -143,31 +146,32 @@ class PairFits {
     });
   }
 
-  // Until what is wanted is as exact as asked.
+  // Iterates until every wanted fit is as exact as requested.
   void take_steps(double converged) {
-    pairs_.times_taken(x_.own, wanted_, taken_);
+    pairs_.times_left_out(x_.own, wanted_, taken_);
     each([&](int64_t i, const Fit&) {
       double* const left = mutable_row(left_, i);
       std::copy_n(row(pairs_.left_position, i), d_, left);
       blend(left, 1, -1, row(x_.total, i), d_);
       blend(left, 1, 1, row(taken_, i), d_);
     });
-    make_z();
+    precondition();
     each([&](int64_t i, Fit& one) {
       std::copy_n(row(z_.own, i), d_, mutable_row(p_.own, i));
       std::copy_n(row(z_.total, i), d_, mutable_row(p_.total, i));
       one.goal = dot(row(x_.own, i), row(pairs_.left_position, i), d_) * converged;
       one.size = dot(row(left_, i), row(p_.own, i), d_);
     });
-    for (int step = 0; step < kMostSteps && still_wanted(); ++step) take_step();
-    if (!still_wanted()) return;
+    for (int step = 0; step < kMostSteps && any_unfinished(); ++step) take_step();
+    if (!any_unfinished()) return;
     direct_ = true;
     each([&](int64_t i, const Fit&) { solve_directly(i); });
   }
 
-  // Drops what is done; whether anything is left. The direction of the next step is known by then.
-  // It is taken at the length of the one before, which is nearly right and costs no product.
-  bool still_wanted() {
+  // Marks finished fits; returns whether any is left. A finished fit takes one more step, because
+  // its direction is already known: with the length of the step before, which is nearly right and
+  // costs no product.
+  bool any_unfinished() {
     bool any = false;
     each([&](int64_t i, const Fit& one) {
       const bool done = one.size <= one.goal;
@@ -179,7 +183,7 @@ class PairFits {
   }
 
   void take_step() {
-    pairs_.times_taken(p_.own, wanted_, taken_);
+    pairs_.times_left_out(p_.own, wanted_, taken_);
     each([&](int64_t i, Fit& one) {
       double* const left_p = mutable_row(taken_, i);
       blend(left_p, -1, 1, row(p_.total, i), d_);
@@ -191,7 +195,7 @@ class PairFits {
       x_.blend_row(i, 1, one.length, p_);
       blend(mutable_row(left_, i), 1, -one.length, left_p, d_);
     });
-    make_z();
+    precondition();
     each([&](int64_t i, Fit& one) {
       const double next = dot(row(left_, i), row(z_.own, i), d_);
       p_.blend_row(i, next / one.size, 1, z_);
@@ -199,7 +203,7 @@ class PairFits {
     });
   }
 
-  // Where steps do not lead, as the sample hardly determines a fit.
+  // Used where the steps do not converge, because the sample hardly determines a fit.
   void solve_directly(int64_t pair) {
     const at::Tensor products = pairs_.left_products(input_.products, pair);
     auto [values, vectors] = at::linalg_eigh(products);
@@ -211,18 +215,18 @@ class PairFits {
   const StreamInput& input_;
   const int64_t d_;
   at::Tensor inverse_;
-  const int64_t *first_, *second_;  // blocks of a pair
-  bool singles_ = true;             // whether fits without one block are worked on
-  bool direct_ = false;  // whether steps did not lead somewhere: such a fit is no beginning
+  const int64_t *first_, *second_;  // the two blocks of each pair
+  bool singles_ = true;             // whether the fits without one block are being computed
+  bool direct_ = false;  // whether a fit did not converge; others then cannot start from these fits
   std::vector<Fit> fits_;
-  std::vector<bool> wanted_;                     // pairs that are worked on
-  std::vector<RitzDirections> directions_;       // of each block
+  std::vector<bool> wanted_;                     // pairs that are not finished
+  std::vector<RitzDirections> directions_;       // one per block
   KnownVectors x_ = KnownVectors::room(pairs_);  // the fits
-  KnownVectors p_ = KnownVectors::room(pairs_);  // directions of their steps
+  KnownVectors p_ = KnownVectors::room(pairs_);  // directions of the steps
   KnownVectors z_ = KnownVectors::room(pairs_);
-  at::Tensor left_;               // of the equations
-  at::Tensor taken_;              // products of the blocks of a pair
-  at::Tensor some_, some_times_;  // room for times_inverse
+  at::Tensor left_;               // residuals of the equations
+  at::Tensor taken_;              // products of a pair's blocks
+  at::Tensor some_, some_times_;  // buffers of times_inverse
 };
 
 }  // namespace

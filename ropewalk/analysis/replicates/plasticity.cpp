@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-// Puts the queries of a bucket into columns.
+// Assigns the queries of a bucket to columns.
 void place_queries(PlasticityPlan::Bucket& bucket, const PlasticityPlan& plan,
                    const std::vector<bool>& has_query) {
   const auto groups = static_cast<size_t>(plan.groups());
@@ -37,7 +37,7 @@ void place_queries(PlasticityPlan::Bucket& bucket, const PlasticityPlan& plan,
   bucket.there = at::tensor(there, at::kFloat).unsqueeze(1);
 }
 
-// Whole numbers of a small field of the first stream: all streams have the same.
+// The integers of a small field, read from the first stream; they are the same in all streams.
 std::vector<int64_t> whole_numbers(const KeptFields& kept, const char* field, int64_t most,
                                    const std::string& source) {
   const at::Tensor numbers = kept.total(field).select(0, 0).to(at::kDouble).contiguous();
@@ -48,15 +48,15 @@ std::vector<int64_t> whole_numbers(const KeptFields& kept, const char* field, in
     values.push_back(sane ? static_cast<int64_t>(data[i]) : -1);
     if (!sane || static_cast<double>(values.back()) != data[i]) {
       throw InputError(
-          "{}: tensor 'plasticity.key.{}' holds {}, expected whole numbers from 0 to {}", source,
+          "{}: tensor 'plasticity.key.{}' contains {}, expected whole numbers from 0 to {}", source,
           field, data[i], most);
     }
   }
   return values;
 }
 
-// Sums of one bucket over pairs of keys, in every case. With a queries above and b below of m, so
-// that S = (m + a - b) / 2 prefer the first key and m - a - b are ties, two different queries
+// Sums of one bucket over pairs of keys, in every replicate. With a queries above and b below of m,
+// so that S = (m + a - b) / 2 prefer the first key and m - a - b are ties, two different queries
 // disagree in S(m - S) less a quarter of the ties of the m(m - 1) / 2 choices of them; twice their
 // share is (m² - (a - b)² - ties) / (m(m - 1)).
 class BucketSums {
@@ -73,7 +73,7 @@ class BucketSums {
     for (const int64_t count : bucket.queries) all_ += count;
   }
 
-  // Logits of a document's keys of all earlier buckets, [buckets, columns].
+  // Adds one document: the logits of its keys in all earlier buckets, [buckets, columns].
   void add(size_t document, const float* logits) {
     const auto& pairs = bucket_.pairs[document];
     if (pairs.empty()) return;
@@ -132,17 +132,17 @@ class BucketSums {
 
   const PlasticityPlan& plan_;
   const PlasticityPlan::Bucket& bucket_;
-  int64_t all_ = 0;                         // queries
-  std::vector<int32_t> above_, below_;      // of a pair, by lane
-  std::vector<int64_t> squares_, decided_;  // of a document, by case
-  std::vector<double> sums_;                // by case
+  int64_t all_ = 0;                         // number of queries
+  std::vector<int32_t> above_, below_;      // for one pair, per lane
+  std::vector<int64_t> squares_, decided_;  // for one document, per replicate
+  std::vector<double> sums_;                // per replicate
   std::vector<int64_t> pairs_;
 };
 
 class PlasticityParts : public KeptParts {
  public:
   explicit PlasticityParts(const AnalyzedCapture& capture) : moments_(capture.moments) {
-    // A layer of a capture under way has no documents yet, and so nothing in the sample.
+    // While a capture is running, a layer may have no documents yet, and then no sample.
     if (moments_.documents.empty()) return;
     const auto kept = KeptFields::find(moments_, ropewalk::plasticity(), StreamKind::key);
     const int64_t context = moments_.info.context;
@@ -152,8 +152,9 @@ class PlasticityParts : public KeptParts {
     for (int64_t& one : group) {
       const auto found = std::find(blocks.begin(), blocks.end(), one - 1);
       if (one > 0 && !blocks.empty() && found == blocks.end()) {
-        throw InputError("{}: tensor 'plasticity.key.block' holds block {}, which has no documents",
-                         capture.source, one - 1);
+        throw InputError(
+            "{}: tensor 'plasticity.key.block' contains block {}, which has no documents",
+            capture.source, one - 1);
       }
       if (one > 0) {
         one = blocks.empty() ? 0 : found - blocks.begin();
@@ -222,7 +223,7 @@ at::Tensor measure_plasticity(const PlasticitySample& queries, const PlasticityS
   const auto width = static_cast<int64_t>(plan.buckets.size());
   at::Tensor found = at::full({plan.replicates + 1, width}, kUndefined, at::kDouble);
   const int64_t d = queries.vectors.size(2);
-  constexpr int64_t kTogether = 16;  // documents whose logits stay in a core's cache
+  constexpr int64_t kTogether = 16;  // number of documents whose logits fit into a core's cache
   for (int64_t index = 0; index < width; ++index) {
     const PlasticityPlan::Bucket& bucket = plan.buckets[static_cast<size_t>(index)];
     if (bucket.steps == 0) continue;

@@ -6,15 +6,16 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kSmallest = 1e-9;  // of the largest variance
+constexpr double kSmallest = 1e-9;  // relative to the largest variance
 
 at::Tensor whole_r2(const StreamInput& input, const at::Tensor& values, const at::Tensor& vectors) {
   const at::Tensor along = at::mv(vectors.t(), input.position);
   return (along.square() * inverse_values(values, kSmallest)).sum() / input.position_scatter;
 }
 
-// Errors of predicting block g by the fit without blocks b and g, and of predicting it by their
-// mean position: 1 - the ratio of the sums. Case 0 has b = g, case b all g but b.
+// 1 - the ratio of two sums of squared errors: of predicting block g by the fit without blocks b
+// and g, and of predicting it by the mean position of these. Replicate 0 uses b = g; replicate b
+// uses all g except b.
 at::Tensor cross_validated(const BlockPairs& pairs, const at::Tensor& fits) {
   const at::Tensor x = pairs.square(fits);
   const at::Tensor shift =
@@ -30,7 +31,7 @@ at::Tensor cross_validated(const BlockPairs& pairs, const at::Tensor& fits) {
     return at::cat({whole.sum().reshape({1}), of.sum(1) - whole});
   };
   const at::Tensor ratio = 1 - sums(errors) / sums(plain);
-  // A sample that is left nothing to fit says nothing.
+  // A fit without remaining tokens is undefined.
   const at::Tensor empty = pairs.square(pairs.left) <= 1;
   const at::Tensor undefined = at::cat({empty.diagonal().any().reshape({1}), empty.any(1)});
   return at::where(undefined, kUndefined, ratio);

@@ -1,4 +1,4 @@
-// What statistics read of sums before RoPE.
+// The part of the accumulator pre_rope that statistics read.
 
 #include "ropewalk/moments/accumulators/pre_rope.h"
 

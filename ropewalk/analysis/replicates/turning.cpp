@@ -11,8 +11,8 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Over the tokens of documents: of s(t) e^(i theta t), the same times t, how many, and their
-// positions.
+// Sums over the tokens of documents: s(t) e^(i theta t), the same times t, the number of tokens,
+// and their positions.
 struct TurnSums {
   Complex plain;
   Complex times;
@@ -30,10 +30,11 @@ struct TurnSums {
   Complex mean() const { return (times - positions / tokens * plain) / tokens; }
 };
 
-// Of one document of each of the lengths.
+// The sums of one document per length.
 std::map<int64_t, TurnSums> document_sums(double theta, const LengthCounts& lengths,
                                           const std::vector<double>& scale) {
-  constexpr int64_t kSteps = 256;  // before the angle is taken anew: rounding does not add up
+  // after so many steps the angle is computed anew, so that rounding errors do not add up
+  constexpr int64_t kSteps = 256;
   std::map<int64_t, TurnSums> found;
   TurnSums sums;
   const Complex step = std::polar(1.0, theta);
@@ -112,8 +113,8 @@ RopeLayer::TurnCovariance mean_turn(const at::Tensor& theta, const DocumentLengt
 
 std::vector<double> scaling_by_distance(const LengthCounts& lengths, int64_t end,
                                         const ModelConfig::QueryScaling& scaling) {
-  // Sums of the scale below each position, and of documents from the longest on: how many reach
-  // past it, and their sums.
+  // The sums of the scale below each position; and over documents, the longest first, how many are
+  // longer than a position, and their sums.
   std::vector<double> below{0};
   for (int64_t t = 0; t < lengths.rbegin()->first; ++t) {
     below.push_back(below.back() + query_scale(scaling, t));

@@ -19,11 +19,11 @@ constexpr double kNear = 2;  // standard errors
 
 using Head = std::pair<int64_t, int64_t>;
 
-// The rows of one head.
+// The rows of one head in the table.
 struct HeadRows {
-  size_t first = 0;  // of PC0
+  size_t first = 0;  // row of PC0
   size_t count = 0;
-  size_t number = 0;  // of the head
+  size_t number = 0;  // the head's index
 };
 
 std::vector<HeadRows> heads_of(const CheckpointTable& checkpoint) {
@@ -42,7 +42,7 @@ void add_head_flag(CheckpointTable& checkpoint, const HeadRows& rows, const char
   }
 }
 
-// Writes a head's numbers of one statistic with another sign as those of a second one.
+// Copies a head's numbers from one statistic to another, times a sign.
 void copy_signed(CheckpointTable& checkpoint, const HeadRows& rows, const char* from,
                  const char* to, double sign) {
   const HeadColumn& source = checkpoint.columns[statistic_index(from)];
@@ -57,7 +57,7 @@ void copy_signed(CheckpointTable& checkpoint, const HeadRows& rows, const char* 
   }
 }
 
-// The sign to carry, and what is known of the axis.
+// The sign to carry, and how the axis changed.
 struct CarriedSign {
   double sign = 1;
   double overlap = std::numeric_limits<double>::quiet_NaN();
@@ -75,7 +75,7 @@ CarriedSign carry(const HeadAxis& axis, const HeadAxis* before) {
   return carried;
 }
 
-// The axes of a checkpoint, by head.
+// The axes of a checkpoint, per head.
 std::map<Head, const HeadAxis*> axes_of(const CheckpointTable& checkpoint) {
   std::map<Head, const HeadAxis*> axes;
   for (const HeadRows& rows : heads_of(checkpoint)) {
@@ -85,8 +85,9 @@ std::map<Head, const HeadAxis*> axes_of(const CheckpointTable& checkpoint) {
   return axes;
 }
 
-// Where a checkpoint's axes are carried on from: the step before it or, of the first at a context,
-// the same checkpoint at a shorter one. Tables that were read, which have no axes, are passed over.
+// The checkpoint from which signs are carried to this one: the step before it, or for the first
+// step at a context, the same checkpoint at a shorter context. Tables that were read from files
+// have no axes and are skipped.
 std::optional<size_t> carried_from(const RunOrder& order, size_t index,
                                    const std::vector<CheckpointTable>& checkpoints) {
   if (checkpoints[index].random) return std::nullopt;
@@ -101,9 +102,9 @@ std::optional<size_t> carried_from(const RunOrder& order, size_t index,
 
 bool sign_uncertain(double r_q, double r_q_se, double r_k, double r_k_se) {
   const double q = kNear * r_q_se, k = kNear * r_k_se;
-  const bool q_turns = r_q + kSignSwitch <= q;  // r_q says the opposite
+  const bool q_turns = r_q + kSignSwitch <= q;  // r_q may have the opposite sign
   if (r_q < kSignSwitch) return q_turns || r_k <= k;
-  const bool q_fades = r_q - kSignSwitch <= q;  // r_k decides
+  const bool q_fades = r_q - kSignSwitch <= q;  // r_q may be small, so that r_k decides
   return q_turns || (q_fades && r_k <= k);
 }
 
@@ -111,7 +112,7 @@ void carry_signs(std::vector<CheckpointTable>& checkpoints) {
   const RunOrder order(checkpoints);
   for (size_t i = 0; i < checkpoints.size(); ++i) {
     CheckpointTable& checkpoint = checkpoints[i];
-    if (checkpoint.axes.empty()) continue;  // a table that was read
+    if (checkpoint.axes.empty()) continue;  // a table that was read from a file
     std::map<Head, const HeadAxis*> before;
     if (const auto from = carried_from(order, i, checkpoints)) before = axes_of(checkpoints[*from]);
     for (const HeadRows& rows : heads_of(checkpoint)) {

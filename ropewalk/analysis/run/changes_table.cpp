@@ -60,8 +60,8 @@ size_t find(const std::vector<Checkpoint>& checkpoints, const std::string& label
     if (checkpoints[i].label == label) return i;
     known += (known.empty() ? "" : ", ") + checkpoints[i].label;
   }
-  throw InputError("no checkpoint is labelled '{}'; there are {}", printable_excerpt(label, 60),
-                   printable_excerpt(known, 400));
+  throw InputError("no checkpoint is labelled '{}'; the labels are {}",
+                   printable_excerpt(label, 60), printable_excerpt(known, 400));
 }
 
 }  // namespace

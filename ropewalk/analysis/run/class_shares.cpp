@@ -16,7 +16,7 @@ struct Correlations {
   Estimate r_k;
 };
 
-// Of the heads that are defined in every replicate.
+// The heads that are defined in every replicate.
 std::vector<Correlations> complete_heads(const HeadGroup& group) {
   const size_t r_q = statistic_index("r_q"), r_k = statistic_index("r_k");
   std::vector<Correlations> heads;
@@ -38,7 +38,7 @@ double ClassShares::se(size_t head_class) const {
 }
 
 bool ClassShares::without_spread(size_t head_class) const {
-  // A head that one draw in twenty-five moves gives a spread of a fifth of its share.
+  // One head that changes class in one of twenty-five draws has a spread of a fifth of its share.
   constexpr double kLeast = 0.2;
   return !drawn.empty() && se(head_class) * static_cast<double>(heads) < kLeast;
 }
@@ -48,7 +48,8 @@ ShareInterval ClassShares::interval(size_t head_class) const {
 }
 
 ShareInterval share_interval(double share, size_t n) {
-  constexpr double kWidth = 1.959963984540054;  // of 95 % of a normal distribution
+  // half the width of a normal distribution's 95 % interval
+  constexpr double kWidth = 1.959963984540054;
   const auto count = static_cast<double>(n);
   const double extra = kWidth * kWidth / count;
   const double middle = (share + extra / 2) / (1 + extra);

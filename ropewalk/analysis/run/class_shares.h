@@ -7,7 +7,7 @@
 
 namespace ropewalk {
 
-// The 95 % interval of a share of n (Wilson 1927).
+// The 95 % interval of a share among n heads (Wilson 1927).
 struct ShareInterval {
   double low = 0;
   double high = 1;
@@ -16,8 +16,8 @@ ShareInterval share_interval(double share, size_t n);
 
 // Shares of heads in each class, in the order of kHeadClasses: values, and values under each draw
 // of block_draws (empty without replicates). A class is a step function of r_q and r_k, for which
-// the jackknife fails (docs/method.md). Heads whose numbers are undefined without some block have
-// no standard error, and are left out of the draws.
+// the jackknife fails (docs/method.md). Heads that are undefined without some block have no
+// standard error, and the draws leave them out.
 struct ClassShares {
   std::vector<double> values;
   std::vector<std::vector<double>> drawn;  // [class][draw]
@@ -25,14 +25,14 @@ struct ClassShares {
 
   // NaN without draws.
   double se(size_t head_class) const;
-  // Whether hardly any draw differs: then documents say nothing of how sure the share is, and it
-  // has a binomial interval of its number of heads instead.
+  // Whether hardly any draw gives another share. Documents then say nothing about its error, and
+  // the share has the binomial interval for its number of heads instead.
   bool without_spread(size_t head_class) const;
   ShareInterval interval(size_t head_class) const;
 };
 ClassShares class_shares(const HeadGroup& group);
 
-// Heads in each class.
+// The number of heads per class.
 std::vector<int64_t> class_counts(const HeadGroup& group);
 
 }  // namespace ropewalk

@@ -20,7 +20,8 @@ bool differ(const std::string& a, const std::string& b) {
 
 bool differ(int64_t a, int64_t b) { return a != 0 && b != 0 && a != b; }
 
-// "layers is 12 and 24", of the first property that keeps two checkpoints apart; else empty.
+// The first property in which two checkpoints cannot be compared, as "layers is 12 and 24"; else
+// empty.
 std::string incomparable(const CheckpointOrigin& a, const CheckpointOrigin& b) {
   if (differ(a.architecture, b.architecture)) {
     return fmt::format("architecture is '{}' and '{}'", shown(a.architecture),
@@ -39,7 +40,7 @@ std::string incomparable(const CheckpointOrigin& a, const CheckpointOrigin& b) {
   return "";
 }
 
-// "lags or pre_rope": what the other capture keeps and this one does not; else empty.
+// The accumulators that only the other capture keeps, as "lags or pre_rope"; else empty.
 std::string kept_by_other(const CheckpointOrigin& origin, const CheckpointOrigin& other) {
   std::string names;
   for (const std::string& name : other.accumulators) {
@@ -51,7 +52,7 @@ std::string kept_by_other(const CheckpointOrigin& origin, const CheckpointOrigin
   return shown(names);
 }
 
-// Sentences, each once: of the first two checkpoints that it is true of.
+// Collects warnings; each is reported once, with the first two checkpoints to which it applies.
 class CountedWarnings {
  public:
   void add(const char* kind, const std::string& text) {
@@ -78,7 +79,8 @@ class CountedWarnings {
 
 void compare(const CheckpointTable& a, const CheckpointTable& b, CountedWarnings& warnings) {
   const std::string both = fmt::format("'{}' and '{}'", shown(a.label), shown(b.label));
-  constexpr const char* kUnpaired = "errors of their difference are joined as if independent";
+  constexpr const char* kUnpaired =
+      "errors of their difference are computed as for independent samples";
   if (a.blocks != b.blocks) {
     warnings.add("blocks",
                  fmt::format("{} have {} and {} blocks: {}", both, a.blocks, b.blocks, kUnpaired));
@@ -86,11 +88,11 @@ void compare(const CheckpointTable& a, const CheckpointTable& b, CountedWarnings
     const bool told = a.origin.context == b.origin.context ||
                       std::min(a.origin.context, b.origin.context) >= kPrefixTokens;
     const std::string maybe =
-        fmt::format(", or the same at contexts that do not tell (below {})", kPrefixTokens);
+        fmt::format(" (perhaps the same ones: contexts below {} do not tell)", kPrefixTokens);
     warnings.add("documents", fmt::format("{} read different documents{}: {}", both,
                                           told ? "" : maybe, kUnpaired));
   }
-  constexpr const char* kArithmetic = "their difference holds that of the arithmetic";
+  constexpr const char* kArithmetic = "their difference includes the difference between these";
   if (differ(a.origin.dtype, b.origin.dtype)) {
     warnings.add("dtype", fmt::format("{} ran in {} and {}: {}", both, shown(a.origin.dtype),
                                       shown(b.origin.dtype), kArithmetic));
@@ -102,15 +104,15 @@ void compare(const CheckpointTable& a, const CheckpointTable& b, CountedWarnings
   for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     const std::string lacked = kept_by_other(one->origin, other->origin);
     if (lacked.empty()) continue;
-    warnings.add("kept", fmt::format("'{}' has no {} data, '{}' has: its columns are empty, and it "
-                                     "has no such rows in bands.csv and curves.csv",
+    warnings.add("kept", fmt::format("'{}' has no {} data, but '{}' has: these columns are empty "
+                                     "for the former, and bands.csv and curves.csv lack its rows",
                                      shown(one->label), lacked, shown(other->label)));
   }
-  // Names of folders differ from step to step; ids of the Hub (org/name) stand for a model.
+  // Names of folders differ from step to step; only ids of the Hub (org/name) identify a model.
   const bool ids = a.model.find('/') != a.model.npos && b.model.find('/') != b.model.npos;
   if (ids && a.model != b.model) {
-    warnings.add("model", fmt::format("{} are of different models, {} and {}", both, shown(a.model),
-                                      shown(b.model)));
+    warnings.add("model", fmt::format("{} belong to different models, {} and {}", both,
+                                      shown(a.model), shown(b.model)));
   }
 }
 
@@ -124,7 +126,7 @@ std::vector<std::string> check_comparable(const std::vector<CheckpointTable>& ch
       const CheckpointTable& b = checkpoints[i];
       const std::string reason = incomparable(a.origin, b.origin);
       if (!reason.empty()) {
-        throw InputError("'{}' and '{}' cannot stand in one table: {}; make one table of each",
+        throw InputError("'{}' and '{}' cannot be in one table: {}; make one table for each",
                          shown(a.label), shown(b.label), reason);
       }
     }

@@ -7,11 +7,11 @@
 
 namespace ropewalk {
 
-// Whether checkpoints can stand in one table. Throws InputError naming two of them where they have
-// other layers or heads, or where one was captured before RoPE and the other after it. Returns, as
-// sentences, what weakens their comparison: other documents or blocks (errors of differences are
-// then joined as if independent), another dtype or device, another model. What a checkpoint does
-// not say about itself is not held against it.
+// Checks whether checkpoints fit into one table. Throws InputError naming two of them where they
+// differ in layers or heads, or where one was captured before RoPE and the other after it. Returns
+// warnings about what weakens their comparison, as sentences: other documents or blocks (errors of
+// differences are then computed as for independent samples), another dtype or device, another
+// model. Properties that a checkpoint does not state are not compared.
 std::vector<std::string> check_comparable(const std::vector<CheckpointTable>& checkpoints);
 
 }  // namespace ropewalk

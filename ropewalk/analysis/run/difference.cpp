@@ -26,7 +26,7 @@ double share_error(const ClassShares& shares, size_t i) {
   return (interval.high - interval.low) / 2 / student_t_95(1e9);
 }
 
-// The reading whose changes stand for those of this one.
+// The view whose changes are used in place of this one's.
 IndexedView carried_view(const IndexedView& view) {
   const std::string& key = view.statistic->carried;
   if (key.empty() || view.view->absolute) return view;
@@ -35,7 +35,7 @@ IndexedView carried_view(const IndexedView& view) {
   return {index, statistic, &statistic->views.front()};
 }
 
-// Heads whose PC0 is the same axis in both checkpoints, and that axis the same way round.
+// Heads whose PC0 is the same axis in both checkpoints, with that axis oriented the same way.
 class MatchingAxes {
  public:
   MatchingAxes(const CheckpointTable& from, const CheckpointTable& to,
@@ -58,7 +58,8 @@ class MatchingAxes {
   const HeadGroup& after() const { return after_; }
 
  private:
-  // Turns what hangs on the sign of a head's axis: of its row of PC0, and its number among `heads`.
+  // Applies the orientation to a value that depends on the sign of a head's axis: the value in its
+  // row of PC0, and the value with index `number` among `heads`.
   void turn(size_t row, size_t number, size_t heads) {
     for (size_t index = 0; index < statistics().size(); ++index) {
       if (statistics()[index]->sign != Sign::run) continue;
@@ -84,7 +85,7 @@ Json class_changes(const ClassShares& before, const ClassShares& after, const Pa
         drawn.push_back(after.drawn[i][j] - before.drawn[i][j]);
       }
       change.se = pair.paired ? standard_deviation(drawn) : std::hypot(before.se(i), after.se(i));
-      // Where hardly any draw differs, the binomial error of that number of heads.
+      // Where hardly any draw differs, the binomial error for that number of heads is used.
       if (before.without_spread(i) && after.without_spread(i))
         change.se = std::hypot(share_error(before, i), share_error(after, i));
     }
@@ -113,7 +114,7 @@ Json changed_heads(const CheckpointTable& to, const std::vector<HeadChange>& hea
   return list;
 }
 
-// Heads whose PC0 is another axis.
+// Heads whose PC0 became another axis.
 Json changed_axes(const CheckpointTable& to, const std::vector<HeadChange>& heads) {
   Json list = Json::array();
   for (const HeadChange& head : heads) {
@@ -123,10 +124,11 @@ Json changed_axes(const CheckpointTable& to, const std::vector<HeadChange>& head
   return list;
 }
 
-// A change of a mean or spread in two ways: of all heads, by the numbers that the summary has of
-// each checkpoint; and of those whose PC0 is the same axis in both, with their signs carried. Where
-// signs or axes turn, the two contradict each other, and neither is real.
-Json in_two_ways(Change all, size_t heads, const Change& stayed, size_t staying) {
+// The change of a mean or spread, computed in two ways: over all heads, from the numbers in the
+// summary of each checkpoint; and over the heads whose PC0 is the same axis in both, with their
+// signs carried. Where signs or axes flip, the two contradict each other, and neither counts as
+// real.
+Json compare_both_means(Change all, size_t heads, const Change& stayed, size_t staying) {
   const bool agree = all.value * stayed.value > 0;
   Json json = leaf(all);
   json["real"] = agree && all.real();
@@ -147,21 +149,22 @@ class HeadDifferences {
         same_(*before.group().checkpoint, *after.group().checkpoint, comparison),
         pair_(pairing(*before.group().checkpoint, *after.group().checkpoint)) {}
 
-  // `index`: of the reading in all_views().
+  // `index`: of the view in all_views().
   Json of(size_t index, const IndexedView& view, Aggregate what) const {
     const IndexedView of_run = carried_view(view);
     const bool on_axis = of_run.statistic->sign == Sign::run && !of_run.view->absolute;
     Change all = subtract(before_.of(index, what), after_.of(index, what),
                           after_.group().block_sizes, pair_);
     if (on_axis) {
-      if (pair_.paired && what == Aggregate::mean) {  // else each side's error has it
+      // otherwise the errors of both sides already include it
+      if (pair_.paired && what == Aggregate::mean) {
         all.se =
             std::hypot(all.se, sign_error(before_.group(), view), sign_error(after_.group(), view));
       }
       const Change stayed =
           subtract(estimate(same_.before(), of_run, what), estimate(same_.after(), of_run, what),
                    same_.after().block_sizes, pair_);
-      return in_two_ways(all, after_.group().rows.size(), stayed, same_.after().rows.size());
+      return compare_both_means(all, after_.group().rows.size(), stayed, same_.after().rows.size());
     }
     Json json = leaf(all);
     if (view.statistic->step) {
@@ -179,7 +182,7 @@ class HeadDifferences {
   const Pairing& pair() const { return pair_; }
 
  private:
-  // What signs add that could as well be others.
+  // The error that uncertain signs add.
   static double sign_error(const HeadGroup& group, const IndexedView& view) {
     return view.statistic->carried.empty() ? 0 : turning_error(group, view.index);
   }
@@ -212,7 +215,8 @@ Json compare_checkpoints(const CheckpointComparison& comparison, const GroupNumb
   }
   if (!from.loss.empty() && !to.loss.empty()) {
     json["loss"] = leaf(loss_change(from, to));
-    if (from.origin.context != to.origin.context) {  // the loss depends on position
+    // the loss depends on the position, so contexts cannot be compared
+    if (from.origin.context != to.origin.context) {
       json["loss"]["real"] = Json();
       json["loss"]["flag"] = kOtherContext;
     }

@@ -6,15 +6,15 @@
 
 namespace ropewalk {
 
-// What changed from one checkpoint to the next: the entry of summary.json's "differences". Where
-// both read the same documents in the same blocks, errors are those of the paired difference; else
-// they are joined as independent. A change of a mean is real when it exceeds its 95 % interval; one
-// of a number per token has no such verdict where contexts differ (other_context()), nor has one
-// whose sign is a rule's alone. Means on PC0 change in two ways, of all heads as the summary has
-// them and of the heads whose PC0 is the same axis in both, taken the same way round: neither is
-// real where the two contradict each other. Heads whose PC0 is another axis are listed apart. Lists
-// of heads follow head_changes.h. `comparison`: from one checkpoint; `before` and `after`: of all
-// heads of either.
+// The change from one checkpoint to the next: an entry of summary.json's "differences". Where both
+// read the same documents in the same blocks, errors are those of the paired difference; else they
+// are combined as independent. A change of a mean is real where 0 is outside its 95 % interval. Two
+// kinds of numbers get no such verdict: numbers per token where contexts differ (other_context()),
+// and numbers whose sign comes from a rule. Means on PC0 are compared in two ways: over all heads,
+// as in the summary, and over the heads whose PC0 is the same axis in both, oriented the same way;
+// where the two contradict each other, neither is real. Heads whose PC0 is another axis are listed
+// separately. For lists of heads, see head_changes.h. `comparison` is with one checkpoint; `before`
+// and `after` are the numbers of each over all heads.
 Json compare_checkpoints(const CheckpointComparison& comparison, const GroupNumbers& before,
                          const GroupNumbers& after);
 

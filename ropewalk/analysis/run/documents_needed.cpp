@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kWanted = 0.005;  // standard error
+constexpr double kWanted = 0.005;  // the standard error that we aim at
 
 }  // namespace
 
@@ -33,8 +33,8 @@ std::string documents_needed(const Json& summary) {
   if (worst == 0) return {};
   const double ratio = worst / kWanted;
   return fmt::format(
-      "The largest standard error of mean r_q and mean r_k is {:.4f}, of '{}' with {}; for ± {} it "
-      "needs about {:.0f}.",
+      "The largest standard error of mean r_q and mean r_k is {:.4f}, for '{}' with {}; ± {} needs "
+      "about {:.0f}.",
       worst, printable_excerpt(label, 60), format_number_of(read, "document"), kWanted,
       std::ceil(static_cast<double>(read) * ratio * ratio));
 }

@@ -7,14 +7,14 @@
 
 namespace ropewalk {
 
-// What the summary says of a group of heads, each number with its error and computed once for all
-// who tell it: of a checkpoint, and of what changed from it and to it.
+// The numbers of the summary for a group of heads, each with its error. Each is computed once and
+// used twice: for the checkpoint itself, and for its changes.
 class GroupNumbers {
  public:
   explicit GroupNumbers(HeadGroup group);
 
   const HeadGroup& group() const { return group_; }
-  // Of a reading, by its place in all_views(); one that has no key in the summary has no number.
+  // `view` is the index in all_views(). A view without a key in the summary has no number.
   const Estimate& of(size_t view, Aggregate what) const;
   const ClassShares& classes() const { return classes_; }
 

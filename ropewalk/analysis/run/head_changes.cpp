@@ -49,7 +49,7 @@ Estimate scaled(const Estimate& number, const Statistic& statistic, double unit,
   return found;
 }
 
-// The mean of several seeds' numbers, as of one checkpoint.
+// The mean over several seeds, treated as one checkpoint.
 Estimate mean_of(const std::vector<Estimate>& numbers) {
   Estimate mean = numbers.front();
   const auto count = static_cast<double>(numbers.size());
@@ -67,8 +67,8 @@ Estimate mean_of(const std::vector<Estimate>& numbers) {
   return mean;
 }
 
-// Adds what seeds differ by: the checkpoint is held against one more of them. Degrees of freedom by
-// Satterthwaite (1946).
+// Adds the variance between seeds, because the checkpoint is compared with what one more seed would
+// give. Degrees of freedom by Satterthwaite (1946).
 void add_seeds(Change& change, const std::vector<Estimate>& seeds) {
   if (seeds.size() < 2) return;
   std::vector<double> values;
@@ -117,7 +117,7 @@ double CheckpointComparison::common_sign(const std::vector<HeadRow>& before,
                                          const HeadRow& after) const {
   double sign = 0;
   for (size_t i = 0; i < from_.size(); ++i) {
-    if (from_[i]->axes.empty() || to_->axes.empty()) return 1;  // tables that do not say
+    if (from_[i]->axes.empty() || to_->axes.empty()) return 1;  // the tables have no axes
     const HeadAxis &a = from_[i]->axes[before[i].number], &b = to_->axes[after.number];
     if (a.vector.size() != b.vector.size()) return 0;
     const double overlap =

@@ -11,7 +11,8 @@ bool same_parts(const std::vector<LossPart>& a, const std::vector<LossPart>& b) 
                     [](const LossPart& x, const LossPart& y) { return x.key == y.key; });
 }
 
-// What a part takes the mean from where all the others are, per token of the whole.
+// How much a part's sum differs from its tokens times the mean over all parts, per token of the
+// whole.
 double residual(const LossPart& part, const LossRow& all) {
   return (part.loss - all.loss * static_cast<double>(part.tokens)) /
          static_cast<double>(all.tokens);

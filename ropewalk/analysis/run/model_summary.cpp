@@ -9,7 +9,8 @@
 namespace ropewalk {
 namespace {
 
-// Keys of the summary. Those without a sign or a unit of tokens first; then the published ones.
+// Keys of the summary: first those without a sign or a unit of tokens, then those that were
+// published.
 constexpr const char* kMeans[] = {
     "mean_r2cv_q",        "mean_r2cv_k",      "mean_r_q",       "mean_r_k",
     "mean_abs_r_k",       "mean_abs_r_q_a",   "mean_abs_r_k_a", "mean_plane_var_fraction",
@@ -17,7 +18,7 @@ constexpr const char* kMeans[] = {
 
 Json known(int64_t count) { return count > 0 ? Json(count) : Json(); }
 
-// The share of heads whose attention the drift of keys raises with the position of the key.
+// The share of heads in which the drift of keys increases attention to later keys.
 Json positive_bias(const CheckpointTable& checkpoint) {
   const std::vector<double>& bias = checkpoint.column("bias_strength").value;
   int64_t heads = 0, positive = 0;
@@ -31,7 +32,7 @@ Json positive_bias(const CheckpointTable& checkpoint) {
 
 constexpr const char* kAllPublished = "all eleven";
 
-// Null: none were published of it.
+// Null: nothing was published for this model.
 Json published_of(const std::string& label) {
   return published_models().at("models").value(lower_case(label), Json());
 }

@@ -5,7 +5,7 @@
 namespace ropewalk {
 
 // Numbers published for eleven models at one context: "other_models" of
-// data/reference/smollm3.json, which travels inside the library (docs/cli.md says what is in it).
+// data/reference/smollm3.json, which is compiled into the library (docs/cli.md says what is in it).
 const Json& published_models();
 
 }  // namespace ropewalk

@@ -20,7 +20,7 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kLargestLayer = 1000000;
 constexpr double kAgreement = 1e-6;  // the table has 9 significant digits
 
-// Mean of each component over the heads of a group.
+// The mean of each component over the heads of a group.
 std::vector<double> component_means(const HeadGroup& group, const IndexedView& view) {
   const CheckpointTable& checkpoint = *group.checkpoint;
   std::set<std::pair<int64_t, int64_t>> counted;
@@ -34,14 +34,14 @@ std::vector<double> component_means(const HeadGroup& group, const IndexedView& v
     }
   }
   std::vector<double> means;
-  // Up to the first component that nobody has: a gap cannot be stacked.
+  // Stops at the first component that no head has: a stack cannot have a gap.
   for (int64_t pc = 0; components.contains(pc); ++pc) {
     means.push_back(over_heads(Aggregate::mean, components[pc]));
   }
   return means;
 }
 
-// Of a group, by layer, then head.
+// The rows of a group, by layer, then head.
 std::vector<size_t> sorted_rows(const HeadGroup& group) {
   const CheckpointTable& checkpoint = *group.checkpoint;
   std::vector<size_t> rows = group.rows;
@@ -64,7 +64,8 @@ std::vector<HeadPoint> head_points(const CheckpointTable& checkpoint,
   return heads;
 }
 
-// Adds the means over heads, with the errors that a summary states. False: it states other means.
+// Adds the means over heads, with the errors that a summary states. Returns false where the summary
+// states other means.
 bool add_series(CheckpointNumbers& numbers, const CheckpointTable& checkpoint,
                 const Json& summary) {
   bool agrees = true;
@@ -130,7 +131,7 @@ class SummaryReader {
   SummaryReader(const Json& summary, const std::string& source, const std::string& label)
       : summary_(summary), source_(source), label_(label) {}
 
-  // The leaf under a key of the summary, or null.
+  // The entry under a key of the summary, or null.
   const Json& under(const std::string& key) const {
     static const Json kNothing;
     const auto group = summary_.find(key);
@@ -139,7 +140,7 @@ class SummaryReader {
     return found == group->end() ? kNothing : *found;
   }
 
-  // The standard error in a leaf {value, se} whose value must be the table's.
+  // The standard error in an entry {value, se}, whose value must be the table's.
   double error_of(const Json& leaf, double value, const std::string& key) const {
     if (!leaf.is_object()) return kMissing;
     const double stated = number(leaf, "value");
@@ -159,7 +160,7 @@ class SummaryReader {
     return error_of(under(key), value, key);
   }
 
-  // What the list of checkpoints states of this one, 0 to `most`.
+  // A number from 0 to `most` in the summary's entry for this checkpoint.
   std::optional<int64_t> stated(const char* key, int64_t most) const {
     const auto list = summary_.find("checkpoints");
     if (list == summary_.end() || !list->is_array()) return std::nullopt;
@@ -192,7 +193,7 @@ void add_errors(CheckpointNumbers& numbers, const SummaryReader& summary) {
   for (size_t i = 0; i < views.size(); ++i) {
     const StatisticView& view = *views[i].view;
     ViewNumbers& of = numbers.views[i];
-    // A table without its heads.csv has none of these.
+    // without heads.csv, all of these are missing
     if (views[i].statistic->table == Table::heads && std::isnan(of.over_heads.mean)) continue;
     if (!view.mean.empty()) {
       of.over_heads.se = summary.error_under(view.mean, of.over_heads.mean);
@@ -217,7 +218,7 @@ bool any_errors(const CheckpointNumbers& numbers) {
                      [](const ViewNumbers& of) { return !std::isnan(of.over_heads.se); });
 }
 
-// A summary lists its checkpoints: the table must have them.
+// The table must contain the checkpoints that the summary lists.
 void check_labels(const RunTable& table, const Json& summary, const std::string& source) {
   const auto list = summary.find("checkpoints");
   if (list == summary.end() || !list->is_array()) return;
@@ -227,7 +228,7 @@ void check_labels(const RunTable& table, const Json& summary, const std::string&
     const Json label = entry.is_object() ? entry.value("label", Json()) : Json();
     if (!label.is_string() || labels.contains(label.get<std::string>())) continue;
     throw InputError(
-        "{}: has a checkpoint '{}', which the table lacks; the summary belongs to another table",
+        "{}: has the checkpoint '{}', but the table does not; the summary belongs to another table",
         source, printable_excerpt(label.get<std::string>(), 60));
   }
 }
@@ -241,7 +242,7 @@ void require_heads(const RunNumbers& run) {
     }
   }
   if (undefined == 0) {
-    throw InputError("{}: has no row of PC0 (pc 0), of which all numbers are taken", run.source);
+    throw InputError("{}: has no row of PC0 (pc 0), from which all numbers are taken", run.source);
   }
   throw InputError("{}: none of its {} rows of PC0 has both r_q and r_k", run.source, undefined);
 }
@@ -281,7 +282,7 @@ RunNumbers run_numbers(const RunTable& table, const Json& summary,
     }
     (checkpoint.random ? run.baselines : run.checkpoints).push_back(std::move(numbers));
   }
-  // A table of baselines alone is a run of its own.
+  // Where a table has only baselines, they are the run.
   if (run.checkpoints.empty()) std::swap(run.checkpoints, run.baselines);
   require_heads(run);
   return run;

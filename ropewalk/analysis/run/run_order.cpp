@@ -9,7 +9,7 @@ RunOrder::RunOrder(const std::vector<CheckpointTable>& checkpoints) {
     const int64_t context = checkpoint.origin.context;
     Entry entry{checkpoint.label, context, false, checkpoint.random, checkpoint.independent_model};
     const ContextLabel label = split_label(checkpoint.label);
-    // A label of somebody's own may look like one of these.
+    // A user's own label may look like such a label.
     if (label.context > 0 && (context == 0 || context == label.context)) {
       entry = {label.name, label.context, true, checkpoint.random, checkpoint.independent_model};
       several_ = true;

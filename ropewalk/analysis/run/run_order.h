@@ -9,27 +9,28 @@
 
 namespace ropewalk {
 
-// Which checkpoints of a run are held against each other, by their places in the table. In a
-// run that has no checkpoint at several contexts (context_label.h), each follows the one before.
-// Else a step leads from the last checkpoint before that was measured at the same context; one that
-// has a single context, and no such checkpoint before it, follows the one before. No step leads
-// to one of several models.
+// Which checkpoints of a run are compared, by their indexes in the table. In a run where no
+// checkpoint was measured at several contexts (context_label.h), each is compared with the one
+// before. Otherwise a step begins at the last earlier checkpoint that was measured at the same
+// context; a checkpoint with a single context that has none is compared with the one before it.
+// Independent models have no steps.
 class RunOrder {
  public:
   explicit RunOrder(const std::vector<CheckpointTable>& checkpoints);
 
-  // Whether a checkpoint has several contexts.
+  // Whether any checkpoint has several contexts.
   bool several() const { return several_; }
-  // Where the step to this checkpoint begins; none: a baseline, or the first at its context.
+  // The checkpoint at which the step to this one begins; empty: a baseline, or the first one at its
+  // context.
   std::optional<size_t> step_from(size_t index) const;
-  // The first trained checkpoint and the last one, at the context of the last one where checkpoints
-  // have several; none of fewer than two, and of several models.
+  // The first and the last trained checkpoint; where checkpoints have several contexts, at the
+  // context of the last one. Empty where there are fewer than two, and for independent models.
   std::optional<std::pair<size_t, size_t>> whole_run() const;
-  // The last trained checkpoint; none of several models.
+  // The last trained checkpoint; empty for independent models.
   std::optional<size_t> last() const;
   // The same checkpoint at the next shorter context.
   std::optional<size_t> context_from(size_t index) const;
-  // The baselines that it is held against: of its context where there are several.
+  // The baselines with which it is compared; where there are several contexts, those at its own.
   std::vector<size_t> baselines(size_t index) const;
 
  private:

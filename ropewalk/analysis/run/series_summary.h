@@ -5,14 +5,15 @@
 
 namespace ropewalk {
 
-// What summary.json says of series under `bands` and `curves`, each by the checkpoint's label:
-// means over heads with their standard errors (docs/formats.md). `rope`: of RoPE heads (1), NoPE
-// heads (0) or all (SeriesMean::kAll). Null: there are none.
+// The entries of summary.json about series under `bands` and `curves`, each by the checkpoint's
+// label: means over heads with their standard errors (docs/formats.md). `rope` selects RoPE heads
+// (1), NoPE heads (0) or all (SeriesMean::kAll). Null where there are none.
 Json summarize_bands(const CheckpointTable& checkpoint);
 Json summarize_curves(const CheckpointTable& checkpoint, int64_t rope);
 
-// Takes the errors of a series' means from a summary.json, where it has the same means: tables do
-// not hold them. `index`: of the series in series(). False where it states other means than these.
+// Copies the errors of a series' means from a summary.json that has the same means, because tables
+// do not hold them. `index` is the series' index in series(). False where the summary states other
+// means.
 bool fill_series_errors(std::vector<SeriesMean>& means, size_t index,
                         const CheckpointTable& checkpoint, const Json& summary);
 

@@ -39,7 +39,7 @@ double turning_error(const HeadGroup& group, size_t statistic) {
     if (head.r_q.complete() && head.r_k.complete()) heads.push_back(std::move(head));
   }
   if (heads.empty()) return 0;
-  std::vector<double> turned(kResamples, 0);  // by how much of the mean, in each draw
+  std::vector<double> turned(kResamples, 0);  // per draw: by how much turned signs change the mean
   const Resamples resamples(group.blocks);
   for (const Head& head : heads) {
     const std::vector<double> r_q = resamples.of(head.r_q.value, head.r_q.replicates);

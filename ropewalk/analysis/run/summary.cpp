@@ -34,7 +34,7 @@ Json leaf(double value, double se) {
   return {{"value", number_or_null(value)}, {"se", number_or_null(se)}};
 }
 
-// The keys of one group of heads, each {label: …}, added to `into`.
+// Adds the keys of one group of heads to `into`, each as {label: …}.
 void add_group(Json& into, const std::string& label, const GroupNumbers& numbers) {
   const auto add = [&](const std::string& key, size_t view, Aggregate what) {
     if (key.empty()) return;
@@ -64,7 +64,7 @@ void add_group(Json& into, const std::string& label, const GroupNumbers& numbers
                           {"sign_uncertain", uncertain_signs(group).size()}};
 }
 
-// Means in each tenth of the depth; an empty cell is null.
+// Means in each tenth of the depth; a tenth without heads is null.
 void add_depth(Json& into, const CheckpointTable& checkpoint) {
   for (int bin = 0; bin < kDepthBins; ++bin) {
     const HeadGroup group = depth_group(checkpoint, bin, checkpoint.last_layer);
@@ -81,7 +81,7 @@ void add_depth(Json& into, const CheckpointTable& checkpoint) {
   }
 }
 
-// Means by rotary pair and by distance, where there are any.
+// Means by rotary pair and by distance, where the table has them.
 void add_series(Json& json, const CheckpointTable& checkpoint) {
   const auto add = [&](Json& into, const char* key, Json&& means) {
     if (!means.is_null()) into[key][checkpoint.label] = std::move(means);
@@ -113,7 +113,7 @@ Json describe(const CheckpointTable& checkpoint, const HeadGroup& all) {
   return json;
 }
 
-// One checkpoint: how it is described, and its numbers under the summary's keys.
+// One checkpoint: its description, and its numbers under the summary's keys.
 Json summarize(const CheckpointTable& checkpoint, const GroupNumbers& all) {
   Json numbers = Json::object();
   add_group(numbers, checkpoint.label, all);
@@ -133,14 +133,15 @@ Json summarize(const CheckpointTable& checkpoint, const GroupNumbers& all) {
   return {{"checkpoint", describe(checkpoint, all.group())}, {"numbers", std::move(numbers)}};
 }
 
-// What is told of two checkpoints.
+// The results of comparing two checkpoints.
 struct ReportedComparison {
   std::string rows;                                // of changes.csv
-  Json difference;                                 // null: there is no entry for it
-  std::unique_ptr<CheckpointComparison> of_heads;  // where heads are ranked by it
+  Json difference;                                 // null: the summary has no entry for it
+  std::unique_ptr<CheckpointComparison> of_heads;  // kept where heads are ranked by it
 };
 
-// Whether the summary has an entry for it. A whole run of one step is told as that step.
+// Whether the summary has an entry for it. Where the whole run is a single step, the entry of that
+// step is enough.
 bool has_entry(const ComparedCheckpoints& compared, const RunOrder& order) {
   using Kind = ComparedCheckpoints::Kind;
   if (compared.kind == Kind::whole) return order.step_from(compared.to) != compared.from.front();
@@ -180,7 +181,7 @@ RunSummary summarize(const std::vector<CheckpointTable>& checkpoints,
             {"rope", Json::object()},
             {"nope", Json::object()}};
   const std::vector<ComparedCheckpoints> compared = compared_checkpoints(checkpoints, options);
-  // Checkpoints side by side, each in its own labels; then what changed between them.
+  // First the checkpoints, each under its own label; then what changed between them.
   std::vector<std::optional<GroupNumbers>> numbers(checkpoints.size());
   std::vector<Json> parts(checkpoints.size());
   run_parallel(parts.size(), [&](size_t i) {

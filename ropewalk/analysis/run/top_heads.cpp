@@ -17,7 +17,7 @@ using Head = std::pair<int64_t, int64_t>;  // layer, query head
 constexpr const char* kScored[] = {"r2cv_q", "r2cv_k", "logit_pos_share"};
 constexpr const char* kLogits = "logit_pos_share";
 
-// Without an error nothing is taken off.
+// Where the error is unknown, nothing is subtracted.
 double score_of(const HeadChange& one) {
   const double se = std::isnan(one.effect_se) ? 0 : one.effect_se;
   return std::isnan(one.effect) ? 0 : std::max(0.0, std::abs(one.effect) - se);
@@ -29,8 +29,8 @@ std::string labels(const std::vector<const CheckpointTable*>& checkpoints) {
   return text;
 }
 
-// The same to stand in a sentence.
-std::string in_words(const std::vector<const CheckpointTable*>& checkpoints) {
+// The checkpoints' names as part of a sentence.
+std::string name_checkpoints(const std::vector<const CheckpointTable*>& checkpoints) {
   if (checkpoints.size() == 1) return checkpoints.front()->label;
   return fmt::format("{} seeds of random weights", checkpoints.size());
 }
@@ -48,7 +48,7 @@ struct Candidate {
 
 std::string sentence(const Candidate& one, const std::string& first) {
   const HeadChange& head = one.change;
-  // "R² of keys" of "R² of keys, cross-validated", to begin a sentence.
+  // The short form, "R² of keys" for "R² of keys, cross-validated", reads better in a sentence.
   const std::string& whole = one.view.statistic->title;
   std::string title = whole.substr(0, whole.find(','));
   title[0] = title[0] == 's' ? 'S' : title[0];
@@ -68,7 +68,7 @@ std::string sentence(const Candidate& one, const std::string& first) {
   return text;
 }
 
-// Query heads whose change is that of the keys they share, and so one change.
+// Query heads whose score comes from the same change of the keys that they share.
 struct Line {
   int64_t layer = 0;
   std::vector<int64_t> q_heads;
@@ -105,11 +105,12 @@ Json entry(const Line& line, const std::string& first) {
           {"sentence", sentence(one, first)}};
 }
 
-// By decreasing score, ties by layer and head; heads that share their change in one line.
+// Lines by decreasing score, ties by layer and head; heads that share their change share a line.
 std::vector<Line> ranked_lines(const std::map<Head, Candidate>& best,
                                const CheckpointTable& checkpoint) {
   std::vector<Line> lines;
-  std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> of_keys;  // lines, by layer, KV head
+  // indexes of lines, by layer and KV head
+  std::map<std::pair<int64_t, int64_t>, std::vector<size_t>> of_keys;
   for (const auto& [head, one] : best) {
     if (one.score < 0) continue;
     const int64_t kv_head = checkpoint.kv_head[one.change.row];
@@ -146,8 +147,13 @@ Json top_heads(const CheckpointComparison* baseline, const CheckpointComparison*
         const double score = score_of(change);
         Candidate& known = best[head];
         if ((other && key == kLogits) || score <= known.score) continue;
-        known = {score,    view, change, labels(comparison->from()), in_words(comparison->from()),
-                 to.label, other};
+        known = {score,
+                 view,
+                 change,
+                 labels(comparison->from()),
+                 name_checkpoints(comparison->from()),
+                 to.label,
+                 other};
       }
     }
   }

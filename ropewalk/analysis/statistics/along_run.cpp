@@ -1,4 +1,4 @@
-// PC0 followed along a run (carried_signs.h): these need the checkpoint before.
+// PC0 followed along a run (carried_signs.h): these statistics need the previous checkpoint.
 
 #include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"

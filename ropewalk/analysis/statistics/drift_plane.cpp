@@ -1,5 +1,6 @@
-// The drift plane: the direction a in which queries and keys move with position, and b, the widest
-// direction orthogonal to it, which mostly holds them apart. Published as planar rotation.
+// The drift plane: the direction a in which queries and keys move with position, and b, the
+// direction of largest variance orthogonal to it, which mostly separates queries from keys. It was
+// published as planar rotation.
 
 #include <cmath>
 
@@ -10,7 +11,7 @@
 namespace ropewalk::statistic {
 namespace {
 
-// Correlation of the pool along a with position.
+// Correlation with position of queries and keys together, along a.
 at::Tensor position_r(const HeadReplicates& head, const at::Tensor& a, const at::Tensor& variance) {
   const StreamReplicates &q = head.queries, &k = head.keys;
   const at::Tensor between = head.share_q() * head.share_k();
@@ -29,7 +30,7 @@ at::Tensor compute(const HeadReplicates& head) {
   const at::Tensor q_along_a = axes.q_variance.select(1, 1);
   const at::Tensor k_along_a = axes.k_variance.select(1, 1);
   const at::Tensor between = head.share_q() * head.share_k();  // weight of the offset
-  const auto along = [&](const at::Tensor& axis, int64_t i) {  // variance of the pool
+  const auto along = [&](const at::Tensor& axis, int64_t i) {  // pooled variance along an axis
     return head.share_q() * axes.q_variance.select(1, i) +
            head.share_k() * axes.k_variance.select(1, i) + between * row_dot(axis, offset).square();
   };
@@ -51,7 +52,7 @@ at::Tensor compute(const HeadReplicates& head) {
   return at::where(axes.a_known.unsqueeze(1), numbers, kUndefined);
 }
 
-// The smallest overlap of a with that of a replicate.
+// The smallest overlap between a of the whole sample and a of a replicate.
 at::Tensor stability(const HeadReplicates& head) {
   if (head.blocks() < 2) return at::full({1, 1}, kUndefined, at::kDouble);
   const at::Tensor a = drift_axis(head);

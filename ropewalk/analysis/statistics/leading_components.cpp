@@ -1,4 +1,5 @@
-// More than PC0: how near PC1 is to it, and what position has in the planes of the first ones.
+// Beyond PC0: how close PC1 is to it, and how much the planes of the first components know about
+// position.
 
 #include <array>
 
@@ -8,7 +9,7 @@
 namespace ropewalk::statistic {
 namespace {
 
-constexpr double kSmallest = 1e-12;  // of the variance of all
+constexpr double kSmallest = 1e-12;  // relative to the total variance
 
 // Squared multiple correlation of position with a stream's vectors on components.
 at::Tensor r2_on(const StreamReplicates& stream, const at::Tensor& products,
@@ -21,7 +22,7 @@ at::Tensor r2_on(const StreamReplicates& stream, const at::Tensor& products,
   return at::where(defined, r2.clamp_max(1), kUndefined);  // above 1 by rounding
 }
 
-// The same on the first two and the first ten components.
+// The squared multiple correlation on the first two and on the first ten components.
 std::array<at::Tensor, 2> r2_on_first(const HeadReplicates& head, const StreamReplicates& stream,
                                       const at::Tensor& image) {
   const at::Tensor axes = head.leading.slice(2, 0, 10);  // [replicates, d, 10]
@@ -32,7 +33,7 @@ std::array<at::Tensor, 2> r2_on_first(const HeadReplicates& head, const StreamRe
           r2_on(stream, products, position, floor)};
 }
 
-// Of the eigenvalues of PC1 and PC0.
+// The gap between the eigenvalues of PC1 and PC0.
 at::Tensor gap(const HeadReplicates& head) {
   if (head.dimensions() < 2) return at::full_like(head.trace, kUndefined);
   const at::Tensor first = head.widest.values.select(1, 0);

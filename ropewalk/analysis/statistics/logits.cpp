@@ -1,4 +1,5 @@
-// What attention sees: logits of random queries and keys, and what position adds to them.
+// What attention sees: the logits of random pairs of queries and keys, and what position adds to
+// them.
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// What PC0 is made of: its variance split into offset, position and content, exactly.
+// The parts of PC0: its variance is exactly the sum of offset, position and content.
 
 #include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/statistics/statistic.h"

@@ -1,4 +1,5 @@
-// Whether content or position decides which key a query prefers. curves.csv has it by position.
+// Whether content or position decides which key a query prefers. curves.csv has the same by
+// position.
 
 #include "ropewalk/analysis/replicates/plasticity.h"
 
@@ -7,8 +8,8 @@
 namespace ropewalk::statistic {
 namespace {
 
-// Of the buckets in which the whole sample has it: all, the first fifth, the last fifth, and the
-// first less the last.
+// Means over the buckets that are defined for the whole sample: all, the first fifth, the last
+// fifth, and the first fifth less the last.
 at::Tensor compute(const HeadReplicates& head) {
   at::Tensor numbers = at::full({head.blocks() + 1, 4}, kUndefined, at::kDouble);
   const at::Tensor& curve = head_plasticity(head);
@@ -36,7 +37,7 @@ Statistic within_one(Statistic statistic) {
 }  // namespace
 
 const std::vector<Statistic>& plasticity() {
-  // An unbiased estimate of what is at most 1 may lie above it.
+  // An unbiased estimate of a number that is at most 1 may be above 1.
   static const std::vector<Statistic> kStatistics = [] {
     std::vector<Statistic> list = computed_by(
         compute,

@@ -1,4 +1,4 @@
-// Position without any axis: how well it follows from the whole vector.
+// How well the whole vector predicts the position, without choosing an axis.
 
 #include "ropewalk/analysis/replicates/position_fit.h"
 #include "ropewalk/analysis/statistics/statistic.h"
@@ -8,8 +8,7 @@ namespace {
 
 at::Tensor compute(const HeadReplicates& head) {
   const PositionFit q = position_fit(head.queries), k = position_fit(head.keys);
-  // Where there are hardly more tokens than dimensions, rounding makes a perfect fit more than
-  // that.
+  // Where there are hardly more tokens than dimensions, rounding makes a perfect fit exceed 1.
   return at::stack({q.r2_cv, k.r2_cv, q.r2.clamp_max(1), k.r2.clamp_max(1)}, 1);
 }
 

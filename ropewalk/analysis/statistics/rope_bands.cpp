@@ -1,5 +1,5 @@
-// Rotary frequencies: which of them carry energy, what turning adds to the variance, and how
-// closely vectors lie around their mean before they turn. bands.csv has the same by pair.
+// Rotary frequencies: which of them carry energy, how much variance rotation adds, and how closely
+// vectors lie around their mean before they are rotated. bands.csv has the same per pair.
 
 #include "ropewalk/analysis/replicates/bands.h"
 #include "ropewalk/analysis/statistics/statistic.h"

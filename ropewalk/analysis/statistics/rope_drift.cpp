@@ -1,4 +1,4 @@
-// Whether drift is just the mean, turning with position.
+// Whether the drift is explained by rotating the mean with position.
 
 #include "ropewalk/analysis/replicates/head_replicates.h"
 #include "ropewalk/analysis/replicates/rope_replicates.h"
@@ -7,7 +7,7 @@
 namespace ropewalk::statistic {
 namespace {
 
-// The covariance with position that the mean before RoPE has when it turns: [replicates, d].
+// The covariance with position that rotation gives to the mean before RoPE: [replicates, d].
 at::Tensor predicted(const PreRopeReplicates& before, const RopeLayer& layer,
                      const RopeLayer::TurnCovariance& turn) {
   const at::Tensor mean = (before.sum + before.first_sum) / before.tokens().unsqueeze(1);
@@ -23,7 +23,7 @@ at::Tensor predicted(const PreRopeReplicates& before, const RopeLayer& layer,
   return found;
 }
 
-// The cosine and the share of each case: [replicates, 2].
+// The cosine and the share in each replicate: [replicates, 2].
 at::Tensor compare(const StreamReplicates& stream, const PreRopeReplicates& before,
                    const RopeLayer& layer, const RopeLayer::TurnCovariance& turn) {
   const at::Tensor drift = stream.drift(), guess = predicted(before, layer, turn);

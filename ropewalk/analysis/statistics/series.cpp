@@ -5,7 +5,7 @@
 
 namespace ropewalk {
 
-// The list: one name per file of series/, in the order of columns and curves.
+// One name per GROUP_series.cpp, in the order of columns and curves.
 namespace series_of {
 const std::vector<SeriesStatistic>& bands();
 const std::vector<SeriesStatistic>& distance();

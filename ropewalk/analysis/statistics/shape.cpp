@@ -1,4 +1,4 @@
-// The shape of a head's queries and keys: how many dimensions they fill, and how evenly.
+// The shape of the set of a head's queries and keys: how many dimensions they fill, and how evenly.
 
 #include <algorithm>
 #include <cmath>
@@ -10,13 +10,14 @@
 namespace ropewalk::statistic {
 namespace {
 
-constexpr double kHeld = 0.9;  // of the variance
+constexpr double kHeld = 0.9;  // share of the variance
 
-// Along components [d, d] of the whole sample, ascending: how many of the largest hold kHeld of the
-// variance in each case, the last one counted in part. Only those from `begin` to `end`, largest
-// first, are looked at one by one; NaN in a case whose last one is another.
-at::Tensor held_by(const StreamReplicates& stream, const at::Tensor& components, int64_t begin,
-                   int64_t end) {
+// Along the whole sample's components [d, d], ascending: how many of the largest hold kHeld of the
+// variance in each replicate; the last one counts in part. Only components from `begin` to `end`,
+// counted from the largest, are looked at one by one; NaN where the last component falls outside
+// [begin, end).
+at::Tensor components_needed(const StreamReplicates& stream, const at::Tensor& components,
+                             int64_t begin, int64_t end) {
   const int64_t d = components.size(0), cases = stream.cases();
   const at::Tensor rows = components.slice(1, d - end, d - begin).t().flip(0).contiguous();
   const at::Tensor image = times_products(rows, stream.products);  // [replicates, end - begin, d]
@@ -33,22 +34,23 @@ at::Tensor held_by(const StreamReplicates& stream, const at::Tensor& components,
   return at::where(found, begin + whole + lacks / last, kUndefined).squeeze(1);
 }
 
-// Replicates keep the components of the whole sample: without each block, the variance along them.
+// Replicates keep the components of the whole sample; only the variance along them is computed
+// without each block.
 at::Tensor rank90(const StreamReplicates& stream) {
   at::Tensor& rank = stream.shared->rank;
   if (rank.defined()) return rank;
-  // A replicate hardly needs some components more or less than the whole sample.
+  // Replicates need about as many components as the whole sample.
   const int64_t d = stream.dimensions(), margin = 2 + d / 16;
   const at::Tensor held = stream.full_sample_eigenvalues().flip(0).clamp_min(0).cumsum(0);
   const auto needed = (held < held[d - 1] * kHeld).sum().item<int64_t>();
   const at::Tensor& components = stream.full_sample_eigenvectors();
-  rank = held_by(stream, components, std::max<int64_t>(0, needed - margin),
-                 std::min(d, needed + margin));
-  if (at::isnan(rank).any().item<bool>()) rank = held_by(stream, components, 0, d);
+  rank = components_needed(stream, components, std::max<int64_t>(0, needed - margin),
+                           std::min(d, needed + margin));
+  if (at::isnan(rank).any().item<bool>()) rank = components_needed(stream, components, 0, d);
   return rank;
 }
 
-// (Σ λ)² / Σ λ², which needs no eigenvalue.
+// (Σ λ)² / Σ λ², from traces: no eigenvalue is needed.
 at::Tensor participation(const StreamReplicates& stream) {
   at::Tensor& found = stream.shared->participation;
   if (found.defined()) return found;
@@ -65,7 +67,8 @@ at::Tensor massive(const StreamReplicates& stream) {
   return at::where(mean > 0, size.amax(1) / mean, kUndefined);
 }
 
-// Share of the second moments of queries along their first direction, which replicates keep.
+// The share of the second moments of queries along their first direction. Replicates keep the whole
+// sample's direction.
 at::Tensor qfilter(const StreamReplicates& q) {
   const at::Tensor& basis = q.full_sample_eigenvectors();
   const UpdatedAxis first = updated_axis((q.full_sample_eigenvalues() / q.tokens[0]).unsqueeze(0),

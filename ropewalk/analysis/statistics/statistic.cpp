@@ -7,8 +7,8 @@
 
 namespace ropewalk {
 
-// The list: one line per file of statistics/, in the order of the table's columns, and what the
-// page lists it under.
+// One line per file of statistics/, in the order of the table's columns, and the heading under
+// which the page lists it.
 #define ROPEWALK_STATISTICS(X)                     \
   X(explained_variance, "")                        \
   X(r_q, "")                                       \

@@ -1,4 +1,4 @@
-// PC0 of queries and keys about their own means: what is left of it when the offset is gone.
+// PC0 of queries and keys about their own means: what remains of it without the offset.
 
 #include "ropewalk/analysis/replicates/head_axes.h"
 #include "ropewalk/analysis/statistics/statistic.h"

@@ -120,8 +120,8 @@ class FieldReader {
     (get(values), ...);
   }
   [[noreturn]] void refuse() const {
-    throw InputError("{}: is damaged, or of another edition of ropewalk than {}", source_,
-                     version());
+    throw InputError("{}: is damaged, or was written by another edition of ropewalk than {}",
+                     source_, version());
   }
   bool ended() const { return left_.empty(); }
 
@@ -147,7 +147,8 @@ class FieldReader {
       values.resize(get_size(sizeof(Value)));
       get_raw(values.data(), values.size() * sizeof(Value));
     } else {
-      values.resize(get_size(sizeof(uint64_t)));  // each has a number, or a size
+      // every element takes at least the bytes of one size
+      values.resize(get_size(sizeof(uint64_t)));
       for (Value& value : values) get(value);
     }
   }
@@ -163,7 +164,8 @@ class FieldReader {
   template <typename Struct>
   requires std::is_class_v<Struct>
   void get(Struct& value) { members(*this, value); }
-  // Of a list whose elements take so many bytes at least: no more than can be there.
+  // Reads the size of a list whose elements take at least `each` bytes; refuses more than the file
+  // can hold.
   size_t get_size(size_t each) {
     uint64_t size = 0;
     get_raw(&size, sizeof size);
@@ -180,7 +182,7 @@ class FieldReader {
   const std::string& source_;
 };
 
-// The program, and the statistics that it knows.
+// Identifies the program and the statistics that it knows.
 std::string edition() {
   Sha256 known;
   for (const Statistic* statistic : statistics()) known.update(statistic->key + "\n");
@@ -193,7 +195,7 @@ std::string heading(std::string_view payload) {
   return fmt::format("{} bytes {} sha256 {}\n", edition(), payload.size(), sha256_hex(payload));
 }
 
-// Whether lists are as long as those who use them expect.
+// Whether lists have the lengths that their users expect.
 bool fits(const CheckpointTable& x) {
   const size_t rows = x.rows();
   for (const auto* list : {&x.q_head, &x.pc, &x.kv_head, &x.rope, &x.n_q, &x.n_k, &x.n_blocks}) {

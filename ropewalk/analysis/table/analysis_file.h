@@ -7,11 +7,11 @@
 
 namespace ropewalk {
 
-// An analysis as bytes, to the last bit: of a run that grows, tables are made of these, and what
-// was analyzed once is not analyzed again. Another edition of the program does not read them.
+// An analysis as bytes, exact to the last bit. While a run grows, its tables are made from these,
+// so that a checkpoint is analysed only once. Another edition of the program refuses them.
 std::string pack_analysis(CheckpointTable analysis);
 
-// Throws InputError naming `source` where the bytes are damaged or of another edition.
+// Throws InputError naming `source` where the bytes are damaged or come from another edition.
 CheckpointTable unpack_analysis(std::string_view bytes, const std::string& source);
 
 }  // namespace ropewalk

@@ -15,9 +15,9 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kRounding = 1e-6;  // how far past its limits a rounded number may lie
+constexpr double kRounding = 1e-6;  // a rounded number may exceed its limits by this much
 constexpr double kLargestIndex = 1e6;
-constexpr double kLargestCount = 9e15;  // whole numbers that a double holds exactly
+constexpr double kLargestCount = 9e15;  // largest integer that a double holds exactly, rounded down
 constexpr double kUnlimited = std::numeric_limits<double>::max();
 constexpr size_t kExcerpt = 60;
 
@@ -36,7 +36,7 @@ CsvHeader::CsvHeader(std::vector<std::string> names, std::string source, int64_t
     : names_(std::move(names)), source_(std::move(source)), line_(line) {
   for (const std::string& name : names_) {
     if (std::count(names_.begin(), names_.end(), name) > 1) {
-      throw InputError("{}, line {}: column '{}' stands there twice", source_, line_,
+      throw InputError("{}, line {}: duplicate column '{}'", source_, line_,
                        printable_excerpt(name, kExcerpt));
     }
   }
@@ -57,7 +57,7 @@ size_t CsvHeader::require(std::string_view name, std::string_view stand_in,
   const std::string wanted =
       stand_in.empty() ? fmt::format("'{}'", name) : fmt::format("'{}' or '{}'", name, stand_in);
   const std::string found = printable_excerpt(fmt::format("{}", fmt::join(names_, ", ")), 300);
-  throw InputError("{}, line {}: lacks a column {}; found {}; needed are {}", source_, line_,
+  throw InputError("{}, line {}: column {} is missing; found {}; needed are {}", source_, line_,
                    wanted, found, needed);
 }
 
@@ -85,7 +85,7 @@ std::string CsvRecord::name(size_t column) const {
 
 int64_t CsvRecord::index(size_t column) const {
   const auto number = parse(column);
-  // Whole numbers may be written as 3.0, as pandas does where a column has holes.
+  // Integers may be written as 3.0: pandas does so where a column has missing values.
   if (!number || *number != std::floor(*number) || *number < 0 || *number > kLargestIndex) {
     fail(column, "a whole number from 0 to 1000000");
   }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kNeeded = "checkpoint, layer, q_head";
 
-// The rows of a head in the table, and the line of the file that has it; 0: none yet.
+// The rows of a head in the table, and the line of the file with its numbers; 0: not seen yet.
 struct HeadRows {
   size_t checkpoint = 0;
   std::vector<size_t> rows;
@@ -63,8 +63,8 @@ class HeadsReader {
     HeadRows& head = found->second;
     if (head.line != 0) {
       throw InputError(
-          "{}, line {}: checkpoint '{}', layer {}, head {} stood in line {} already; expected one "
-          "row each",
+          "{}, line {}: checkpoint '{}', layer {}, head {} is already in line {}; expected one row "
+          "for each head",
           header_.source(), record.line(), printable_excerpt(label, 60), layer, q_head, head.line);
     }
     head.line = record.line();
@@ -91,7 +91,7 @@ class HeadsReader {
   const CsvHeader& header_;
   size_t checkpoint_ = 0, layer_ = 0, q_head_ = 0;
   std::optional<size_t> flag_;
-  std::vector<std::optional<size_t>> values_, errors_;  // by statistic
+  std::vector<std::optional<size_t>> values_, errors_;  // per statistic
   std::map<std::tuple<std::string, int64_t, int64_t>, HeadRows> heads_;
 };
 
@@ -104,7 +104,7 @@ void parse_heads_table(RunTable& table, std::string_view text, const std::string
   bool any = false;
   for (; const auto record = records.next(); any = true) filler.add(*record);
   if (!any) {
-    throw InputError("{}: has column names and no rows; expected one per checkpoint and head",
+    throw InputError("{}: has column names but no rows; expected one row per checkpoint and head",
                      source);
   }
   table = std::move(filled);

@@ -52,14 +52,14 @@ class LossReader {
           "{}, line {}: position of checkpoint '{}' is {}; expected one row over all positions, "
           "whose position is empty, and then its bins",
           header_.source(), record.line(), printable_excerpt(label, 60),
-          whole ? "empty once more" : "not empty");
+          whole ? "empty a second time" : "not empty");
     }
     LossRow row;
     if (!whole) {
       if (begin == kNone) record.fail(begin_, "a position");
-      if (end <= begin) record.fail(end_, "a position after that where the bin begins");
+      if (end <= begin) record.fail(end_, "a position after the bin's first one");
       if (rows.size() > 1 && begin < rows.back().end) {
-        record.fail(begin_, "a bin after the one of the line before");
+        record.fail(begin_, "a bin after the bin in the line above");
       }
       row.begin = begin;
       row.end = end;

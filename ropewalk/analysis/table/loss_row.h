@@ -4,21 +4,21 @@
 
 namespace ropewalk {
 
-// The loss of tokens whose positions lie in [begin, end), per token, with its standard error over
-// documents, or over the texts that they are pieces of.
+// The loss per token at positions in [begin, end), with its standard error over documents, or over
+// texts where documents are pieces of texts.
 struct LossRow {
   int64_t begin = 0;
-  int64_t end = 0;        // 0: all positions together
+  int64_t end = 0;        // with `begin` 0: all positions
   double loss = 0;        // nats per token
-  double se = 0;          // NaN: one document has no spread
-  int64_t documents = 0;  // that have such tokens
-  int64_t groups = 0;     // that are independent of each other: documents, or their texts
-  int64_t tokens = 0;     // that predict another
+  double se = 0;          // NaN: a single document has no spread
+  int64_t documents = 0;  // documents with tokens at these positions
+  int64_t groups = 0;     // independent documents or texts
+  int64_t tokens = 0;     // tokens that predict a next one
 };
 
-// What a document, or all pieces of a text, spent on how many predictions, in nats.
+// The sum of the loss over the predictions of one document, or of all pieces of one text, in nats.
 struct LossPart {
-  int64_t key = 0;  // the document's index, or its text
+  int64_t key = 0;  // index of the document or of the text
   double loss = 0;
   int64_t tokens = 0;
 };

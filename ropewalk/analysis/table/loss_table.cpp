@@ -25,14 +25,15 @@ const at::Tensor* find(const CaptureMoments& capture, const char* name) {
   return nullptr;
 }
 
-// Predictions of a document that fall into the bins first … last - 1.
+// The number of a document's predictions in the bins first … last - 1.
 int64_t predictions(const DocumentRecord& document, int64_t first, int64_t last) {
   const int64_t end = std::max<int64_t>(document.tokens - 1, 0);
   return std::max<int64_t>(0, std::min(end, bin_begin(last)) - bin_begin(first));
 }
 
-// The mean over tokens of independent parts; its error is that of a ratio of two sums, by its
-// residuals. Parts of equal length: the standard deviation over the root of their number.
+// Fills in the mean over the tokens of independent parts. Its error is that of a ratio of two sums,
+// from the residuals; for parts of equal length this is the standard deviation over the root of
+// their number.
 void fill(LossRow& row, const std::map<int64_t, LossPart>& parts) {
   double loss = 0;
   for (const auto& [key, part] : parts) {
@@ -50,11 +51,12 @@ void fill(LossRow& row, const std::map<int64_t, LossPart>& parts) {
   }
   const auto groups = static_cast<double>(row.groups);
   row.se = std::sqrt(groups / (groups - 1) * squares) / static_cast<double>(row.tokens);
-  // Documents that all begin alike say nothing of others: what is left is rounding.
+  // Where all documents begin alike, losses differ by rounding only, which is not an error
+  // estimate.
   if (row.se <= kRounding * row.loss) row.se = kMissing;
 }
 
-// Of the bins first … last - 1, with what it is made of.
+// The loss in the bins first … last - 1, with the parts from which it was computed.
 std::pair<LossRow, std::vector<LossPart>> row_of(const CaptureMoments& capture,
                                                  const at::Tensor& loss, const at::Tensor* clusters,
                                                  int64_t first, int64_t last) {
@@ -83,7 +85,7 @@ std::pair<LossRow, std::vector<LossPart>> row_of(const CaptureMoments& capture,
 }
 
 std::string flags_of(const CheckpointLoss& checkpoint, const LossRow& row) {
-  constexpr int64_t kFew = 8;  // as blocks of a capture
+  constexpr int64_t kFew = 8;  // the same limit as for the blocks of a capture
   std::string flags;
   const auto add = [&](const char* flag) {
     flags += (flags.empty() ? "" : ";") + std::string(flag);

@@ -11,7 +11,7 @@ namespace ropewalk {
 
 struct CaptureMoments;
 
-// A checkpoint's, of all positions together first, then of each bin that a document reaches.
+// The losses of a checkpoint: over all positions first, then in each bin that a document reaches.
 struct CheckpointLoss {
   std::string model;
   std::string label;
@@ -19,13 +19,13 @@ struct CheckpointLoss {
   int64_t order = 0;
   bool random = false;  // fresh weights
   std::vector<LossRow> rows;
-  std::vector<LossPart> parts;  // what its first row is made of
+  std::vector<LossPart> parts;  // the parts of the first row
 };
 
-// Nothing where the capture has no loss.
+// Empty where the capture has no loss.
 CheckpointLoss checkpoint_loss(const CaptureMoments& capture);
 
-// Those of the checkpoints of a table, where any was measured.
+// The losses of a table's checkpoints; empty where none was measured.
 std::vector<CheckpointLoss> losses_of(const std::vector<CheckpointTable>& checkpoints);
 
 // The text of loss.csv: one row per checkpoint and bin.

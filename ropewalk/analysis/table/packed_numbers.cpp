@@ -20,7 +20,7 @@ struct Decimal {
 Decimal decimal(double value) {
   if (std::isinf(value)) return {kNoRowDigits, 0};
   if (std::isnan(value)) return {};
-  // "-d.dddddddde-XX": rounded as the table's own text is.
+  // "-d.dddddddde-XX": rounded in the same way as the table's text.
   fmt::memory_buffer text;
   fmt::format_to(std::back_inserter(text), "{:.8e}", value);
   const char* at = text.begin();
@@ -40,7 +40,7 @@ Decimal decimal(double value) {
   return number;
 }
 
-// Bytes that it keeps of a float32, and its name.
+// The number of bytes that are kept of a float32, and the name of the format.
 int width_of(FloatKind kind) {
   return kind == FloatKind::float32 ? 4 : kind == FloatKind::float24 ? 3 : 2;
 }
@@ -65,7 +65,7 @@ Json pack_numbers(const std::vector<double>& values) {
 
 Json pack_floats(const std::vector<double>& values, FloatKind kind) {
   std::string bytes;
-  const int dropped = 32 - 8 * width_of(kind);  // bits
+  const int dropped = 32 - 8 * width_of(kind);  // number of bits that are dropped
   for (const double value : values) {
     const bool fits = std::abs(value) <= std::numeric_limits<float>::max();
     auto bits = std::bit_cast<uint32_t>(fits ? static_cast<float>(value)

@@ -27,7 +27,7 @@ std::string needed_columns() {
   return text;
 }
 
-// Where the columns of a table stand.
+// The indexes of a table's columns.
 struct ColumnIndexes {
   explicit ColumnIndexes(const CsvHeader& header) {
     const std::string needed = needed_columns();
@@ -63,10 +63,11 @@ struct ColumnIndexes {
   size_t checkpoint, layer, q_head, pc;
   std::optional<size_t> model, phase, order, step, tokens, rope, flag;
   std::vector<std::pair<std::optional<size_t>, std::vector<int64_t> Checkpoint::*>> counts;
-  std::vector<std::optional<size_t>> values, errors;  // by statistic
+  std::vector<std::optional<size_t>> values, errors;  // per statistic
 };
 
-// A table being read: what a checkpoint's rows must agree on, and where each row stands.
+// Builds a table from its records: checks what a checkpoint's rows must agree on, and keeps the
+// index of each row.
 class TableBuilder {
  public:
   TableBuilder(const CsvHeader& header, std::string source) : columns_(header) {
@@ -79,17 +80,18 @@ class TableBuilder {
     if (index == table_.checkpoints.size()) begin(label, record);
     const Checkpoint& checkpoint = table_.checkpoints[index];
     if (columns_.phase && record.optional_name(*columns_.phase) != checkpoint.phase) {
-      record.fail(*columns_.phase, fmt::format("'{}', as in the rows of {} before",
+      record.fail(*columns_.phase, fmt::format("'{}', as in earlier rows of {}",
                                                printable(checkpoint.phase), printable(label)));
     }
     if (columns_.order && record.order(*columns_.order) != orders_[index]) {
       record.fail(*columns_.order,
-                  fmt::format("the same as in the rows of {} before", printable(label)));
+                  fmt::format("the same value as in earlier rows of {}", printable(label)));
     }
     for (const auto& [column, known] : {std::pair(columns_.step, checkpoint.step),
                                         std::pair(columns_.tokens, checkpoint.tokens)}) {
       if (column && record.count(*column, Checkpoint::kUnknown) != known) {
-        record.fail(*column, fmt::format("the same as in the rows of {} before", printable(label)));
+        record.fail(*column,
+                    fmt::format("the same value as in earlier rows of {}", printable(label)));
       }
     }
     add_row(record, index);
@@ -104,7 +106,7 @@ class TableBuilder {
       std::stable_sort(sequence.begin(), sequence.end(),
                        [&](size_t a, size_t b) { return *orders_[a] < *orders_[b]; });
     }
-    // The highest layer seen of each model stands for its last one.
+    // For each model, the highest layer in the table is taken as its last one.
     std::map<std::string, int64_t> last_layers;
     for (const Checkpoint& checkpoint : table_.checkpoints) {
       int64_t& last = last_layers[checkpoint.model];
@@ -146,8 +148,8 @@ class TableBuilder {
     const auto [other, added] = lines_.emplace(std::tuple(index, layer, q_head, pc), record.line());
     if (!added) {
       throw InputError(
-          "{}, line {}: checkpoint '{}', layer {}, head {}, pc {} stood in line {} already; "
-          "expected one row each",
+          "{}, line {}: checkpoint '{}', layer {}, head {}, pc {} is already in line {}; expected "
+          "one row for each",
           table_.source, record.line(), printable(checkpoint.label), layer, q_head, pc,
           other->second);
     }

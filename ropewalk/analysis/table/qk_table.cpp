@@ -10,14 +10,14 @@
 namespace ropewalk {
 namespace {
 
-// Whether spreadsheets would take the text, without the apostrophes before it, for a formula.
+// Whether a spreadsheet would evaluate the text as a formula; leading apostrophes are ignored.
 bool reads_as_formula(std::string_view text) {
   const size_t first = text.find_first_not_of('\'');
   return first != std::string_view::npos &&
          std::string_view("=+-@\t\r").find(text[first]) != std::string_view::npos;
 }
 
-// Quoted where the text would break the row.
+// Adds the text, in quotes where it would otherwise break the row.
 void add_field(std::string& row, const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) {
     row += text;

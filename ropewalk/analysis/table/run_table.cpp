@@ -29,7 +29,8 @@ double rounded(double value) {
   return result;
 }
 
-// A number of a head stands in each of its rows: it is rounded once.
+// Rounds the values. A number per head is repeated in each of the head's rows, so it is rounded
+// once.
 void round_all(std::vector<double>& values) {
   double last = std::numeric_limits<double>::quiet_NaN(), last_rounded = last;
   for (double& value : values) {
@@ -41,7 +42,7 @@ void round_all(std::vector<double>& values) {
   }
 }
 
-// Points that only differ in digits which no table has are the same ones.
+// Merges grids of points that are equal at the table's precision.
 void round_grids(CheckpointTable& checkpoint) {
   const std::vector<SeriesGrid> exact = std::exchange(checkpoint.grids, {});
   std::vector<size_t> indexes;

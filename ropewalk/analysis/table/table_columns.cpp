@@ -39,7 +39,7 @@ TableColumn error(size_t index) {
       [index](const Checkpoint& c, size_t row) { return table_number(c.columns[index].se[row]); }};
 }
 
-// Of each component: values, then errors.
+// Adds the columns of each component: first values, then errors.
 void add_components(std::vector<TableColumn>& columns) {
   std::vector<TableColumn> errors, last;
   for (size_t index = 0; index < statistics().size(); ++index) {
@@ -61,7 +61,7 @@ std::string class_names() {
   return names;
 }
 
-// By the correlations along the first component about the means of queries and keys.
+// The class by the correlations on the first component about the means of queries and keys.
 TableColumn within_class() {
   return {"within_class", "the class by `within_r_q` and `within_r_k`, as `class` in qk.csv",
           [](const Checkpoint& c, size_t row) {
@@ -72,8 +72,9 @@ TableColumn within_class() {
           }};
 }
 
-// Of each head, in qk.csv the same in all its rows: each value, then its error. Every number of
-// heads.csv has a column for one, be it empty.
+// Adds the columns of each head, which in qk.csv are repeated in all rows of the head: each value
+// is followed by its error. In heads.csv every number has a column for an error, even if it is
+// empty.
 void add_heads(std::vector<TableColumn>& columns, Table table) {
   for (size_t index = 0; index < statistics().size(); ++index) {
     const Statistic& statistic = *statistics()[index];
@@ -89,7 +90,7 @@ void add_heads(std::vector<TableColumn>& columns, Table table) {
   }
 }
 
-// A head's rows follow its row of PC0.
+// The rows of a head follow its row of PC0.
 std::string class_text(const Checkpoint& checkpoint, size_t row) {
   while (row > 0 && checkpoint.pc[row] != 0) --row;
   const auto found = class_of(checkpoint, row);

@@ -10,7 +10,7 @@
 
 namespace ropewalk {
 
-// A column of qk.csv or heads.csv: its name, what it means, and its text in a row (before quoting;
+// A column of qk.csv or heads.csv: its name, its meaning, and its text in a row (before quoting;
 // empty where missing).
 struct TableColumn {
   std::string name;
@@ -18,13 +18,13 @@ struct TableColumn {
   std::function<std::string(const CheckpointTable&, size_t row)> text;
 };
 
-// All columns of a table, in order. Rows of heads.csv are those of PC0.
+// All columns of a table, in order. For heads.csv, rows are those of PC0.
 std::vector<TableColumn> table_columns(Table table = Table::components);
 
 // The column of a statistic's standard error.
 std::string error_column(std::string_view key);
 
-// The tables of columns in docs/formats.md: Markdown, one line per column.
+// The tables of columns in docs/formats.md, as Markdown with one line per column.
 std::string describe_columns(Table table = Table::components);
 
 }  // namespace ropewalk

@@ -8,7 +8,7 @@ namespace ropewalk {
 
 struct CheckpointTable;
 
-// What a head's PC0 says about position, by r_q and |r_k|; thresholds 0.7 and 0.3, strict.
+// How much a head's PC0 depends on position, by r_q and |r_k|; thresholds 0.7 and 0.3, strict.
 enum class HeadClass {
   position_dominated,  // both high
   q_positional,        // r_q high, |r_k| low
@@ -26,10 +26,10 @@ inline constexpr std::array kHeadClasses{HeadClass::position_dominated, HeadClas
 // "position-dominated", …
 std::string_view class_name(HeadClass head_class);
 
-// Both must be numbers.
+// r_q and r_k must not be NaN.
 HeadClass classify(double r_q, double r_k);
 
-// The class of the head whose row of PC0 this is; nothing where r_q or r_k is missing.
+// The class of the head with this row of PC0; empty where r_q or r_k is missing.
 std::optional<HeadClass> class_of(const CheckpointTable& checkpoint, size_t row);
 
 }  // namespace ropewalk

@@ -52,8 +52,10 @@ FolderLock::FolderLock(const std::filesystem::path& folder) : process_(::getpid(
   struct stat status {};
   if (file_ < 0 || ::fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
     if (file_ >= 0) ::close(file_);
-    throw SystemError("{}: is not a file of its own; move it away, or name another folder",
-                      path.string());
+    throw SystemError(
+        "{}: is a link, a pipe or a folder, expected a regular file; move it away, or name another "
+        "folder",
+        path.string());
   }
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     const int why = errno;

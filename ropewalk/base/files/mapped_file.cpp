@@ -106,8 +106,8 @@ void MappedFile::release(int64_t offset, int64_t size) const {
 std::string read_text_file(const std::filesystem::path& path, int64_t limit) {
   const MappedFile file(path);
   if (file.size() > limit) {
-    throw InputError("{}: is {}, more than the {} such a file may have", path.string(),
-                     format_bytes(file.size()), format_bytes(limit));
+    throw InputError("{}: has {}, expected at most {}", path.string(), format_bytes(file.size()),
+                     format_bytes(limit));
   }
   std::string text(file.text());
   file.require_unchanged();

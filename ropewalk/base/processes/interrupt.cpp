@@ -111,10 +111,9 @@ bool another_signal(int64_t within) {
   }
   if (fault != 0) die_of_fault();
   if (lost_file != nullptr) {
-    end_process(kSystemExit,
-                fmt::format("{}: changed or vanished while it was being read; see that "
-                            "nothing writes to it, then start again",
-                            lost_file));
+    end_process(kSystemExit, fmt::format("{}: changed or vanished while it was being read; make "
+                                         "sure that nothing writes to it, then start again",
+                                         lost_file));
   }
   end_process(128 + received, Interrupted(received).what());
 }

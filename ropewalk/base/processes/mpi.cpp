@@ -115,7 +115,7 @@ Communicator join_launched_processes() {
     throw UsageError(
         "{} started {} processes, but MPI sees each of them alone: this program was built with "
         "another MPI than the launcher's; with srun, name the interface with --mpi (srun "
-        "--mpi=list shows which there are); or capture with --shard i/n and join with merge",
+        "--mpi=list shows the choices); or capture with --shard i/n and join with merge",
         launcher.name, launcher.count);
   }
   MPI_Comm machine = MPI_COMM_NULL;

@@ -12,7 +12,7 @@ Communicator join_launched_processes() {
   const Launcher launcher = find_launcher([](const char* name) { return std::getenv(name); });
   if (launcher.count == 1) return {};
   throw UsageError(
-      "{} started {} processes, but this program was built without MPI; build it where CMake finds "
+      "{} started {} processes, but this program was built without MPI; build it on a machine with "
       "MPI, or capture with --shard i/n and join with merge",
       launcher.name, launcher.count);
 }

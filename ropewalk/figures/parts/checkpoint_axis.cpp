@@ -17,13 +17,13 @@ namespace ropewalk {
 namespace {
 
 constexpr double kLongestLabel = 140;  // pixels
-constexpr double kSlantedPitch = 22;   // pixels from one slanted label to the next, at least
-constexpr double kLeastPitch = 9;      // pixels that markers of full size need
-constexpr double kLeastBarPitch = 6;   // pixels that bars with gaps between them need
+constexpr double kSlantedPitch = 22;   // fewest pixels from one slanted label to the next
+constexpr double kLeastPitch = 9;      // pixels between full-size markers
+constexpr double kLeastBarPitch = 6;   // pixels between bars with gaps
 constexpr double kLineHeight = theme::kPhaseSize + 3;
-constexpr double kHeaderGap = 8;  // between the plot and the phases' names
+constexpr double kHeaderGap = 8;  // between the plot and the names of phases
 
-// What the order of a run rests on.
+// The properties on which the order of a run depends.
 std::vector<CheckpointTable> entries(const std::vector<Slot>& slots, bool models) {
   std::vector<CheckpointTable> list(slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -59,7 +59,7 @@ CheckpointAxis::CheckpointAxis(const RunNumbers& run, TimeAxis time) : time_(tim
   const RunOrder order(entries(slots_, run.models));
   several_ = order.several();
   if (several_ && timed()) {
-    throw InputError("{}: axis {}: checkpoints have several contexts; take the axis labels",
+    throw InputError("{}: axis {}: checkpoints have several contexts; use the axis labels",
                      run.source, time_axis_name(time_));
   }
   add_spans(run);
@@ -154,7 +154,7 @@ Json CheckpointAxis::params() const {
 }
 
 Json CheckpointAxis::x_scale() const {
-  // Without the padding that bars would get: panels above each other must line up.
+  // Without the padding that bars would get, so that panels above each other line up.
   return {{"domain", {from_, to_}}, {"nice", false}, {"zero", false}, {"padding", 0}};
 }
 
@@ -168,7 +168,7 @@ Json CheckpointAxis::x_channel(double width) const {
   const bool slanted = !timed() && widest > step - 8;
   const auto every =
       slanted ? static_cast<size_t>(std::max(1.0, std::ceil(kSlantedPitch / step))) : size_t{1};
-  // Counted from the last, which is the one people look for.
+  // Counted from the last checkpoint, for which readers look first.
   Json ticks = Json::array();
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (timed() ? slots_[i].baseline && widest <= step - 8
@@ -234,7 +234,7 @@ double CheckpointAxis::header_height(double width) const {
 
 void CheckpointAxis::add_phase_layers(Json& layers, Json& datasets, double width,
                                       bool names) const {
-  // The same axis in every layer: they share it.
+  // All layers give the same axis, so that they share it.
   Json x = x_channel(width);
   if (!separators_.empty()) {
     datasets["separators"] = separator_rows();

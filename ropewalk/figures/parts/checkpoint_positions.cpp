@@ -15,8 +15,8 @@ constexpr double kLeastPitch = 0.25;
 TimePositions positions_by_time(const RunNumbers& run, TimeAxis time) {
   if (run.models) {
     throw InputError(
-        "{}: axis {} is for one run, and these are several models; take the axis labels",
-        run.source, time_axis_name(time));
+        "{}: axis {} is for one run, but these are several models; use the axis labels", run.source,
+        time_axis_name(time));
   }
   std::vector<TimedLabel> labels;
   std::vector<int64_t> times;
@@ -52,7 +52,8 @@ CheckpointPositions checkpoint_positions(const RunNumbers& run, TimeAxis time) {
   }
   CheckpointPositions all;
   all.ticks = std::move(positions.ticks);
-  // The first and the last reach as far on their other side, at most to the edge.
+  // The outer half of the first and the last slot is as wide as the inner half, but ends at the
+  // edge.
   const auto half = [&](size_t i) { return (positions.along[i + 1] - positions.along[i]) / 2; };
   for (size_t i = 0; i < count; ++i) {
     const double before = i > 0 ? half(i - 1) : count > 1 ? std::min(half(0), kEdge) : kEdge;

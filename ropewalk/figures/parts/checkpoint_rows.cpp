@@ -10,12 +10,12 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kHeightOfTime = 420;  // of a map laid out by time, at most
+constexpr double kHeightOfTime = 420;  // largest height of a map by time
 constexpr double kLowRow = 12;
-// At half size still a whole pixel, else a dark page shines through between cells.
+// At half size this is still a whole pixel; without it, a dark page shows between the cells.
 constexpr double kOverlap = 1.5;
-constexpr double kPhaseLimit = 110;                        // of a phase's name
-constexpr double kLeastTickPitch = theme::kLabelSize + 2;  // pixels, so that numbers do not touch
+constexpr double kPhaseLimit = 110;                        // pixels for a phase's name
+constexpr double kLeastTickPitch = theme::kLabelSize + 2;  // in pixels: numbers must not touch
 
 }  // namespace
 
@@ -27,7 +27,7 @@ CheckpointRows checkpoint_rows(const CheckpointAxis& axis, const RowSizes& sizes
   rows.least = row;
   Json values = Json::array(), texts = Json::array();
   double last = INFINITY;
-  // From the last, which is the one people look for.
+  // From the last checkpoint, for which readers look first.
   for (auto slot = axis.slots().rbegin(); slot != axis.slots().rend(); ++slot) {
     rows.least = std::min(rows.least, row * (slot->to - slot->from));
     if (axis.timed() && (last - slot->along) * row < kLeastTickPitch) continue;

@@ -14,7 +14,7 @@ bool same_layers(const RunNumbers& run) {
          std::all_of(run.baselines.begin(), run.baselines.end(), same);
 }
 
-// Layers of a tenth of the depth, as 36 layers have 0–3, 4–7, …
+// The layers in a tenth of the depth; for 36 layers 0–3, 4–7, …
 std::string layers_of_bin(int bin, int64_t last_layer) {
   int64_t first = -1, last = -1;
   for (int64_t layer = 0; layer <= last_layer; ++layer) {
@@ -32,7 +32,7 @@ std::vector<DepthColumn> depth_columns(const RunNumbers& run) {
   std::vector<DepthColumn> columns;
   const int64_t last = run.checkpoints.front().last_layer;
   if (same_layers(run) && last + 1 < kDepthBins) {
-    // No two of them lie in the same tenth.
+    // Each layer is in a tenth of its own.
     for (int64_t layer = 0; layer <= last; ++layer) {
       columns.push_back({depth_bin(layer, last), layer});
     }

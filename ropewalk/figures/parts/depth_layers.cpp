@@ -68,7 +68,7 @@ DepthLayers::DepthLayers(const std::vector<DepthColumn>& columns, const Checkpoi
 Json DepthLayers::x(const char* field) const { return along(field, x_scale_, x_axis_); }
 Json DepthLayers::y(const char* field) const { return along(field, rows_.scale, rows_.axis); }
 
-// From edge to edge.
+// A cell without a gap to its neighbours.
 Json DepthLayers::whole_cell() const {
   return {{"x", x("x")}, {"x2", {{"field", "x_end"}}}, {"y", y("y")}, {"y2", {{"field", "y_end"}}}};
 }

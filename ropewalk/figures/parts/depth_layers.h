@@ -8,18 +8,18 @@
 
 namespace ropewalk {
 
-// The layers of a map with columns of depth and rows of checkpoints. Their datasets are `cells`
-// and `separators`.
+// The layers of a Vega-Lite map whose columns are depths and whose rows are checkpoints. Their
+// datasets are `cells` and `separators`.
 class DepthLayers {
  public:
-  // `depth_alone`: columns say neither layers nor heads.
+  // `depth_alone`: columns state neither layers nor heads.
   DepthLayers(const std::vector<DepthColumn>& columns, const CheckpointRows& rows,
               bool depth_alone);
 
-  // Cells without a number.
+  // The background, which shows in cells without a number.
   Json ground() const;
   Json cells(const IndexedView& indexed, const DepthScale& scale) const;
-  // The numbers inside cells.
+  // The texts inside cells.
   Json numbers() const;
   // Lines between phases, `width` pixels long.
   Json separators(double width) const;

@@ -11,8 +11,8 @@
 namespace ropewalk {
 namespace {
 
-constexpr int kSteps = 8;          // of a ramp
-constexpr double kAlmost = 0.999;  // where the colours have a step
+constexpr int kSteps = 8;          // of a colour ramp
+constexpr double kAlmost = 0.999;  // close to the end of a ramp, where the colours have a step
 
 }  // namespace
 
@@ -23,7 +23,7 @@ DepthScale::DepthScale(const IndexedView& indexed, const std::vector<double>& nu
     lowest = std::min(lowest, number);
     largest = std::max(largest, std::abs(number));
   }
-  // Both sides have the same measure.
+  // Both sides have the same range.
   high_ = view_limits(indexed, lowest, numbers.empty() ? std::nan("") : largest).high;
   if (!has_limits(indexed) && largest > 0) {
     const int power = static_cast<int>(std::floor(std::log10(largest)));
@@ -32,7 +32,7 @@ DepthScale::DepthScale(const IndexedView& indexed, const std::vector<double>& nu
     if (!fits) unit_ = std::pow(10, power);
     digits_ = std::clamp(2 - (fits ? power : 0), 0, 2);
   }
-  // Less than half of the last digit is printed as 0, and looks so.
+  // Numbers below half of the last digit are printed as 0, and have the colour of 0.
   const double step = unit_ * std::pow(10, -digits_) / 2;
   if (lowest < -step) {
     const theme::ColorRamp& below = theme::negative_ramp(hue_).colors;

@@ -8,25 +8,26 @@
 
 namespace ropewalk {
 
-// Colours and texts of the numbers in a depth map: pale at 0, darker the further from it. Numbers
-// below 0 have another hue, which begins with a step: none of them looks like 0.
+// Colours and texts of the numbers in a depth map: pale at 0, and darker with distance from it.
+// Negative numbers have another hue, which begins with a visible step, so that none of them looks
+// like 0.
 class DepthScale {
  public:
-  // For these numbers, without NaN.
+  // `numbers` must not contain NaN.
   DepthScale(const IndexedView& indexed, const std::vector<double>& numbers);
 
   std::string color(double value) const;  // "#rrggbb"
-  std::string text(double value) const;   // in a cell
+  std::string text(double value) const;   // the text in a cell
   bool has_negatives() const { return stops_.front().value < 0; }
   std::string negative_hue() const;
-  // Of the texts in cells and beside the legend; values and domain are as they are.
+  // The unit of the texts in cells and in the legend; values and domain have unit 1.
   double unit() const { return unit_; }
 
   Json domain() const;
   Json range() const;
-  // Of the legend.
+  // Ticks of the legend.
   Json ticks() const;
-  // How their texts are made: members of the legend.
+  // Members of the legend that format its texts.
   Json tick_texts() const;
 
  private:

@@ -12,7 +12,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kMargin = 0.05;  // of the axis
+constexpr double kMargin = 0.05;  // share of the axis
 constexpr double kNameSize = 15;
 constexpr double kUnderSize = 13;
 constexpr double kHalfLabel = 8;  // pixels
@@ -24,8 +24,8 @@ Json ticks(double farthest) {
   return values;
 }
 
-// Limits and ticks of a panel. A label that reaches beyond the frame would push the title of its
-// panel away from those beside it: the frame ends half a label beyond its outermost ticks.
+// Limits and ticks of a panel. A label beyond the frame would move the title of its panel out of
+// line with its neighbours, so the frame ends half a label beyond the outermost ticks.
 struct LogitAxis {
   double low = -1;
   double high = 1;
@@ -88,7 +88,7 @@ Json color_of(const DistanceColors& colors) {
           {"legend", shown}};
 }
 
-// Where colours tell checkpoints apart, the figure's words say which line is dashed.
+// Where colours stand for checkpoints, the subtitle says which line is dashed.
 Json dash_of(const DistanceColors& colors) {
   Json names = Json::array(), dashes = Json::array();
   for (const DistanceCurve& curve : kDistanceCurves) {
@@ -150,7 +150,8 @@ Json distance_panel(const DistancePanel& panel, const DistanceSpan& span,
                      {{"x", x},
                       {"y", y_of(panel, span, "low")},
                       {"y2", {{"field", "high"}}},
-                      // Not "color": legends are joined where each channel has one field alone.
+                      // Not "color": Vega merges legends only where each channel uses a single
+                      // field.
                       {"fill", shade},
                       {"detail", apart}}}});
   layers.push_back({{"name", fmt::format("curves_{}", panel.index)},

@@ -12,18 +12,18 @@
 
 namespace ropewalk {
 
-// Panels of logits against distance: what the figures of all heads and of chosen ones share.
+// Panels of logits against distance, for the figures of all heads and of requested heads.
 
 struct DistanceCurve {
-  const char* key;         // of the series
-  const char* name;        // in the legend
-  std::string_view color;  // where colours tell curves apart
-  int dash;                // pixels; 0: none
+  const char* key;         // key of the series
+  const char* name;        // name in the legend
+  std::string_view color;  // used where colours stand for curves
+  int dash;                // pixels; 0: solid
 };
 inline constexpr DistanceCurve kDistanceCurves[] = {{"dist_pred", "predicted", theme::kBoth, 5},
                                                     {"dist_actual", "actual", theme::kInk, 0}};
 
-// One curve of a panel. NaN in `value`: the curve has a gap there; in `se`: no error is known.
+// One curve of a panel. NaN in `value`: a gap in the curve; NaN in `se`: the error is unknown.
 struct DistanceLine {
   const DistanceCurve* curve;
   std::string checkpoint;
@@ -32,7 +32,7 @@ struct DistanceLine {
   std::span<const double> begin, end;  // of windows; `end` may be none: points are places
 };
 
-// What the axes of a panel must hold.
+// The ranges that the axes of a panel must contain.
 struct DistanceSpan {
   double low = INFINITY;
   double high = -INFINITY;
@@ -41,7 +41,7 @@ struct DistanceSpan {
   bool windows = false;  // of several distances each
 };
 
-// What colours tell apart: the field of the rows, "curve" or "checkpoint", and its values.
+// The field for which colours stand, "curve" or "checkpoint", and its values.
 struct DistanceColors {
   const char* field;
   std::vector<std::string> names;
@@ -50,7 +50,7 @@ struct DistanceColors {
 };
 
 struct DistancePanel {
-  size_t index = 0;  // of its dataset, "curves INDEX"
+  size_t index = 0;  // index of its dataset, "curves INDEX"
   std::string title;
   std::string subtitle;
   double width = 0;
@@ -66,10 +66,10 @@ Json distance_rows(const std::vector<DistanceLine>& lines, DistanceSpan& span);
 Json distance_panel(const DistancePanel& panel, const DistanceSpan& span,
                     const DistanceColors& colors);
 
-// Colours of the curves themselves.
+// Colours that stand for curves.
 DistanceColors curve_colors(double room);
 
-// Adds panels and their datasets to a figure, in rows of so many.
+// Adds panels and their datasets to a figure, `columns` per row.
 void add_panels(Json& spec, Json datasets, Json panels, size_t columns, double gap);
 
 // What the curves are, for a subtitle.

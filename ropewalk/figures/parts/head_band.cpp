@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// Between neighbours in proportion, as numpy has it. `sorted` is not empty.
+// The quantile of sorted values by linear interpolation, as in numpy. `sorted` must not be empty.
 double quantile(const std::vector<double>& sorted, double part) {
   const double position = part * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(position);
@@ -38,7 +38,8 @@ BandEnds band_ends(const HeadMean& mean, const std::vector<double>& heads, const
 std::string band_words(Band kind, size_t count, bool cut) {
   const char* name = count == 1 ? "band" : "bands";
   if (kind == Band::quartiles) {
-    return fmt::format("{}: the middle half of the heads, as ±1 SD would pass a limit", name);
+    return fmt::format("{}: the middle half of the heads, because ±1 SD would exceed a limit",
+                       name);
   }
   return fmt::format("{}: ±1 SD across heads{}", name, cut ? ", cut off at the limit" : "");
 }

@@ -9,14 +9,14 @@
 namespace ropewalk {
 namespace {
 
-// Takes one of the letters from the beginning of `text`.
+// Removes one of the letters from the beginning of `text`.
 bool take_letter(std::string_view& text, std::string_view letters) {
   if (text.empty() || letters.find(text.front()) == std::string_view::npos) return false;
   text.remove_prefix(1);
   return true;
 }
 
-// Takes digits from the beginning of `text`.
+// Removes digits from the beginning of `text`.
 std::optional<int32_t> take_number(std::string_view& text) {
   if (text.starts_with('-')) return {};
   int32_t number = 0;
@@ -42,7 +42,7 @@ std::optional<QueryHead> find_head(std::string_view name) {
 }
 
 std::string unknown_head_error(std::string_view name) {
-  return fmt::format("'{}' names no head; expected one such as L3H2, of layer 3, query head 2",
+  return fmt::format("'{}' is not a head; expected for example L3H2 for layer 3, query head 2",
                      printable_excerpt(std::string(name), 60));
 }
 

@@ -6,7 +6,7 @@
 namespace ropewalk {
 
 Json MeanChannels::y(const char* field) const {
-  // Ticks stop at 1 even where a band reaches beyond: no correlation or share does.
+  // Ticks stop at 1 even where a band reaches further: correlations and shares cannot exceed it.
   Json ticks = Json::array();
   for (int i = -10; i <= 10; ++i) {
     const double tick = i * plot_.tick;
@@ -21,7 +21,7 @@ Json MeanChannels::y(const char* field) const {
   }
   Json scale{{"domain", {plot_.low, plot_.high}}, {"nice", false}, {"zero", false}};
   if (!plot_.log_ticks.empty()) {
-    scale.erase("zero");  // has no place there
+    scale.erase("zero");  // a logarithmic axis cannot show 0
     scale["type"] = "log";
     axis["values"] = plot_.log_ticks;
     axis["format"] = "~g";
@@ -29,7 +29,8 @@ Json MeanChannels::y(const char* field) const {
   return {{"field", field}, {"type", "quantitative"}, {"scale", scale}, {"axis", axis}};
 }
 
-// A channel by series. Layers share its legend, so each has to give the same one.
+// A channel whose values depend on the series. Layers share its legend, so all of them must give
+// the same one.
 Json MeanChannels::by_series(const Json& range) const {
   Json names = Json::array();
   for (const MeanSeries& one : series_) names.push_back(one.name);

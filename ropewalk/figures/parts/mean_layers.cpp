@@ -10,9 +10,10 @@ namespace ropewalk {
 namespace {
 
 constexpr double kMarkerSize = 62;  // square pixels
-constexpr double kCapWidth = 13;    // of standard-error bars
+constexpr double kCapWidth = 13;    // width of the caps of standard-error bars
 constexpr double kCrowdedMarker = 9, kCrowdedCap = 2;
-constexpr double kLoneBandWidth = 26;  // a run of one checkpoint has no line to put a band around
+// a run of one checkpoint has no line around which a band could be drawn
+constexpr double kLoneBandWidth = 26;
 
 Json mean_row(const Slot& slot, const MeanSeries& series, Band kind) {
   const HeadMean number = series.number(*slot.numbers);
@@ -39,7 +40,7 @@ Json mean_row(const Slot& slot, const MeanSeries& series, Band kind) {
   return json;
 }
 
-// A line along all checkpoints of a run can have a second band around it.
+// Only lines along all checkpoints of a run can have a second band around them.
 bool has_inner_bands(const CheckpointAxis& axis, double width) {
   return axis.crowded(width) && axis.lines().size() == 1;
 }
@@ -77,7 +78,8 @@ class LayerBuilder {
   }
 
  private:
-  // Rows say which line they belong to where there are several, and whether it has no other.
+  // Where there are several lines, adds to a row the index of its line, and whether the line has a
+  // single checkpoint.
   void place_on_line(Json& row, size_t line) const {
     if (several_lines_) row["segment"] = line;
     if (some_alone_ && axis_.lines()[line].size() == 1) row["alone"] = true;
@@ -94,7 +96,7 @@ class LayerBuilder {
                        {"encoding", std::move(encoding)}});
   }
 
-  // A line of one checkpoint has a bar for its band.
+  // A line with a single checkpoint has a bar instead of a band.
   void add_bands() {
     const std::string filter = "datum.full && !datum.baseline";
     const auto add_band = [&](const std::string& name, const std::string& which, bool bar) {
@@ -112,7 +114,7 @@ class LayerBuilder {
     if (some_alone_) add_band("bands alone", " && datum.alone", true);
   }
 
-  // Dotted lines: across the run, or beside the checkpoints of the same context.
+  // Dotted lines: across the run, or along the checkpoints of the same context.
   void add_baseline_lines(Json& datasets) {
     Json rows = Json::array();
     for (const MeanSeries& one : series_) {
@@ -160,7 +162,7 @@ class LayerBuilder {
          {"color", channels_.color()}});
   }
 
-  // Caps are wider than the markers, which would hide short bars.
+  // Caps are wider than the markers, which would otherwise hide short bars.
   void add_bars() {
     if (banded_ && !axis_.slots().front().baseline) return;
     const std::string there =
@@ -180,7 +182,7 @@ class LayerBuilder {
     }
   }
 
-  // Filled in the run, hollow in baselines.
+  // Filled in the run, hollow for baselines.
   void add_markers() {
     const Json encoding{{"y", channels_.y("mean")},
                         {"color", channels_.color()},
@@ -211,9 +213,9 @@ class LayerBuilder {
 
   const CheckpointAxis& axis_;
   const bool several_lines_ = axis_.lines().size() > 1;
-  const bool all_alone_ = lines_alone() == axis_.lines().size();  // nothing to draw a line between
+  const bool all_alone_ = lines_alone() == axis_.lines().size();  // no line can be drawn
   const bool some_alone_ = !all_alone_ && lines_alone() > 0;
-  // Without the rows that only begin a line.
+  // Excludes rows that only serve as the beginning of another line.
   const std::string points_ = several_lines_ ? " && !datum.joint" : "";
   const std::vector<MeanSeries>& series_;
   const MeanPlot& plot_;

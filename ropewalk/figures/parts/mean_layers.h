@@ -13,16 +13,16 @@
 
 namespace ropewalk {
 
-// A number of every checkpoint as a line with markers, a band across heads and standard-error bars:
-// a second band where checkpoints are too close to each other for bars.
+// A number of every checkpoint, drawn as a line with markers, a band across heads and
+// standard-error bars; where checkpoints are too close for bars, a second band replaces them.
 struct MeanSeries {
-  static constexpr size_t kNoView = SIZE_MAX;  // its numbers are of no heads
+  static constexpr size_t kNoView = SIZE_MAX;  // its numbers are not about heads
 
-  std::string name;  // in the legend
+  std::string name;  // name in the legend
   std::string_view color;
-  std::string_view shape;  // of its markers; "stroke": a thin line without any
+  std::string_view shape;  // shape of its markers; "stroke": a thin line without markers
   double line_width = 0;   // pixels
-  bool full = true;        // band, bars and markers too; else the line alone
+  bool full = true;        // also draws band, bars and markers; else only the line
   std::function<HeadMean(const CheckpointNumbers&)> number;
   size_t view = 0;                     // an index into all_views(), or kNoView
   Limits limits{-INFINITY, INFINITY};  // of the number: bands end there
@@ -44,8 +44,8 @@ struct MeanPlot {
   Band band = Band::sd;
   double low = 0;  // limits of the y axis
   double high = 1;
-  double tick = 0.2;                // between ticks; 0: as the renderer sees fit
-  std::vector<double> log_ticks{};  // of a logarithmic axis; empty: it is linear
+  double tick = 0.2;                // between ticks; 0: the renderer chooses
+  std::vector<double> log_ticks{};  // ticks of a logarithmic axis; empty: the axis is linear
   double width = 0;                 // pixels
   bool legend = true;
   std::string dataset = "means";        // the name of its rows
@@ -54,21 +54,21 @@ struct MeanPlot {
 };
 
 // Adds the layers of such a plot to `view` (bands, baselines, lines, bars, markers, separators,
-// phase names) and what they draw to `datasets`.
+// phase names) and their data to `datasets`.
 void add_mean_layers(Json& view, Json& datasets, const CheckpointAxis& axis,
                      const std::vector<MeanSeries>& series, const MeanPlot& plot);
 
 // Whether some mean of the run lies outside its band.
 bool mean_outside(const CheckpointAxis& axis, const std::vector<MeanSeries>& series, Band kind);
 
-// A sentence for bands that do not hold their own mean.
+// A sentence for figures in which a mean lies outside its band.
 inline constexpr const char* kMeanOutside =
-    " A mean outside its band is that of a few heads far from the others.";
+    " Where a mean is outside its band, a few heads are far from the others.";
 
 // Whether ±1 SD around the mean passes the limits of a number somewhere along the run.
 bool passes_limits(const CheckpointAxis& axis, const std::vector<MeanSeries>& series);
 
-// How a plot so wide shows standard errors: "bars" or "inner bands".
+// How a plot of this width shows standard errors: "bars" or "inner bands".
 const char* error_marks(const CheckpointAxis& axis, double width);
 
 }  // namespace ropewalk

@@ -11,7 +11,8 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kMargin = 0.05;  // of the larger limit, so that points on a limit are seen whole
+// share of the larger limit, so that points at a limit are not cut off
+constexpr double kMargin = 0.05;
 
 }  // namespace
 

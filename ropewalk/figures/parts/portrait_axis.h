@@ -10,25 +10,26 @@
 
 namespace ropewalk {
 
-// An axis of phase portraits: a reading of every head, with the same limits in all panels.
+// An axis of phase portraits: a view of every head, with the same limits in all panels.
 class PortraitAxis {
  public:
-  // `view`: its place in all_views().
+  // `view` is its index in all_views().
   PortraitAxis(const std::vector<const CheckpointNumbers*>& panels, size_t view);
 
-  const std::string& key() const { return indexed_.view->key; }  // also the field of the data
+  // also the name of the field in the data
+  const std::string& key() const { return indexed_.view->key; }
   std::string title() const { return view_title(indexed_); }
-  // Without what follows a comma, to stand within a sentence.
+  // The title up to the first comma, for use within a sentence.
   std::string short_title() const { return title().substr(0, title().find(',')); }
   std::string sentence() const { return view_sentence(indexed_); }
-  // Of one head, by its place in CheckpointNumbers::heads.
+  // The value of one head, given by its index in CheckpointNumbers::heads.
   double value(const CheckpointNumbers& numbers, size_t head) const;
-  // Whether a number lies within the limits.
+  // Whether a number is inside the limits.
   bool holds(double value) const { return value >= low_ && value <= high_; }
-  // Of the classes: what r_q and r_k have.
+  // The thresholds of the classes; only r_q and r_k have some.
   const std::vector<double>& thresholds() const { return thresholds_; }
 
-  // A channel without its field, `length` pixels long; labels and title where `shown`.
+  // A channel without its field, `length` pixels long; `shown`: with labels and title.
   Json channel(bool shown, double length) const;
 
  private:

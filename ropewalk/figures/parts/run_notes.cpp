@@ -14,7 +14,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr size_t kLongestLabel = 40;  // in a sentence
+constexpr size_t kLongestLabel = 40;  // characters in a sentence
 
 double mean_of(const CheckpointNumbers& numbers, const char* key) {
   return numbers.views[find_view(key)].over_heads.mean;
@@ -82,7 +82,7 @@ std::string phase_with_context(const RunNumbers& run, const CheckpointNumbers& n
 std::string notes_on_pc0(const RunNumbers& run) {
   std::string text = run.models ? of_models(run) : of_run(run.checkpoints.back());
   if (run.models && contexts_differ(run)) {
-    text += " Contexts differ: r and classes of one model differ between contexts, too.";
+    text += " Contexts differ, and r and classes depend on the context.";
   }
   return text;
 }

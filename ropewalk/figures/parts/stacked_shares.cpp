@@ -10,12 +10,12 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kBarShare = 0.8;  // of the step between checkpoints
+constexpr double kBarShare = 0.8;  // of the distance between checkpoints
 constexpr double kWidestBar = 90;  // pixels
 constexpr double kLabelledStep = 34;
 constexpr double kLabelledShare = 0.07;
 
-// PC0 as in the line above, then the others, ever lighter.
+// PC0 has the colour of its line above; further components get lighter.
 std::string component_color(size_t pc, size_t components) {
   if (pc == 0) return std::string(theme::kBoth);
   const double part =
@@ -46,7 +46,7 @@ Json share_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts)
   return rows;
 }
 
-// Shares inside their segments, and the sum above each bar, in per cent.
+// The shares inside the segments, and the sum above each bar, in per cent.
 Json number_rows(const CheckpointAxis& axis, const std::vector<SharePart>& parts, bool all) {
   Json rows = Json::array();
   for (const Slot& slot : axis.slots()) {

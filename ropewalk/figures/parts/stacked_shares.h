@@ -9,25 +9,26 @@
 
 namespace ropewalk {
 
-// A part of a whole at every checkpoint; NaN where a checkpoint does not have it.
+// A part of a whole at every checkpoint; NaN where a checkpoint lacks it.
 struct SharePart {
-  std::string name;  // in the legend
+  std::string name;  // name in the legend
   std::string color;
   std::function<double(const CheckpointNumbers&)> share;
 };
 
 struct ShareLook {
-  std::string dataset;    // the name of its rows
-  std::string title;      // of the view; empty: none
+  std::string dataset;    // name of its dataset
+  std::string title;      // title of the view; empty: none
   double height = 0;      // pixels
-  bool all_parts = true;  // every part has its number; else the first one, and their sum
+  bool all_parts = true;  // shows the number of every part; else only of the first one, and the sum
 };
 
-// A view of parts of a whole, stacked, at every checkpoint; what it draws goes to `datasets`.
+// A view that shows parts of a whole as stacked bars at every checkpoint; its data are added to
+// `datasets`.
 Json stacked_shares(const CheckpointAxis& axis, const std::vector<SharePart>& parts,
                     const ShareLook& look, Json& datasets);
 
-// The components of a reading as such parts.
+// The components of a view of a statistic as such parts.
 std::vector<SharePart> component_parts(const CheckpointAxis& axis, size_t view);
 
 }  // namespace ropewalk

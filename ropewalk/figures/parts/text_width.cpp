@@ -8,8 +8,8 @@
 namespace ropewalk {
 namespace {
 
-// Advance widths of U+0020 to U+007E in thousandths of the size: Helvetica's, which Arial and
-// Liberation Sans share.
+// Advance widths of U+0020 to U+007E in thousandths of the font size: those of Helvetica, which
+// Arial and Liberation Sans share.
 constexpr std::array<int, 95> kWidths{
     278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333,  278, 278, 556, 556, 556,
     556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
@@ -18,10 +18,11 @@ constexpr std::array<int, 95> kWidths{
     222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,  500, 334, 260, 334, 584};
 constexpr int kOtherWidth = 600;
 constexpr int kWideWidth = 1000;
-constexpr char32_t kFirstWide = 0x1100;  // from here on most scripts are as wide as high
+constexpr char32_t kFirstWide = 0x1100;  // from here on, most scripts are as wide as they are high
 constexpr std::string_view kEllipsis = "…";
 
-// Bytes of the character at the front, and its code point. What is not UTF-8 counts byte by byte.
+// The number of bytes of the first character, and its code point. Bytes that are not UTF-8 count as
+// one character each.
 std::pair<size_t, char32_t> first_character(std::string_view text) {
   constexpr char32_t kReplacement = 0xFFFD;
   if (utf8_length(text) == 0) return {1, kReplacement};
@@ -38,7 +39,7 @@ int character_width(char32_t code) {
   return code >= kFirstWide && !symbol ? kWideWidth : kOtherWidth;
 }
 
-// As much of the text's beginning as fits.
+// The longest beginning of the text that fits.
 std::string_view leading(std::string_view text, double size, double width) {
   double used = 0;
   size_t kept = 0;
@@ -51,7 +52,7 @@ std::string_view leading(std::string_view text, double size, double width) {
   return text.substr(0, kept);
 }
 
-// As much of the text's end as fits.
+// The longest end of the text that fits.
 std::string_view trailing(std::string_view text, double size, double width) {
   double used = 0;
   size_t begin = text.size();
@@ -100,7 +101,7 @@ std::vector<std::string> wrap_text(std::string_view text, double size, double wi
       break;
     }
     size_t end = text.find(' ');
-    // As many words as fit; a word that is too long stands alone, cut.
+    // As many words as fit; a word that is too long gets a line of its own and is cut.
     while (end != std::string_view::npos) {
       const size_t next = text.find(' ', end + 1);
       if (text_width(text.substr(0, next), size) > width) break;

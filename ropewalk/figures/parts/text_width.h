@@ -7,14 +7,15 @@
 
 namespace ropewalk {
 
-// How wide a line of text is in pixels, in the figures' font at `size` pixels. `text` is
-// well-formed UTF-8. Exact for ASCII, an estimate for the rest.
+// The width of a line of text in pixels, in the figures' font at `size` pixels. `text` is
+// well-formed UTF-8. The width is exact for ASCII, and an estimate for other characters.
 double text_width(std::string_view text, double size);
 
-// The text, or as much of it as fits in `width` with "…".
+// The text, cut at its end with "…" where it is wider than `width`.
 std::string fit_text(std::string_view text, double size, double width);
 
-// The same with the middle left out: names that start alike often end differently.
+// The text, with "…" in its middle where it is wider than `width`: names that begin alike often end
+// differently.
 std::string fit_middle(std::string_view text, double size, double width);
 
 // Lines of at most `width`, broken at spaces; the last of `max_lines` is cut with "…".

@@ -14,10 +14,10 @@
 namespace ropewalk::theme {
 namespace {
 
-constexpr double kSymbolRoom = 50;  // of a name in a legend: its line, and space
+constexpr double kSymbolRoom = 50;  // the line and the space that a name in a legend needs
 constexpr std::string_view kFont = "Liberation Sans, Arial, Helvetica, sans-serif";
 
-using Rgb = std::array<double, 3>;  // 0–255
+using Rgb = std::array<double, 3>;  // each 0–255
 
 Rgb parse_color(std::string_view hex) {
   Rgb rgb{};
@@ -154,7 +154,7 @@ Json begin_figure(const std::string& run_title, std::string_view title, const st
                   double width) {
   std::string full(title);
   if (!run_title.empty()) {
-    // The run's name gives way, what the figure shows does not.
+    // Where room is short, the run's name is cut; the figure's own title is kept.
     const double room = width - text_width(" · " + full, kTitleSize * 1.08);
     const double least = text_width("Name…", kTitleSize * 1.08);
     if (room > least) full = fit_text(printable(run_title), kTitleSize * 1.08, room) + " · " + full;

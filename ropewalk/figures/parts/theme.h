@@ -11,8 +11,8 @@
 
 namespace ropewalk::theme {
 
-// What all figures share. Sizes are pixels at scale 1: a figure fills a page's width, and still
-// reads at half that, one column.
+// Shared by all figures. Sizes are pixels at scale 1: a figure fills the width of a page, and is
+// still readable at half that width, in one column.
 inline constexpr std::string_view kSchema = "https://vega.github.io/schema/vega-lite/v6.json";
 inline constexpr double kPlotWidth = 660;
 inline constexpr double kTitleSize = 19;
@@ -27,8 +27,8 @@ inline constexpr std::string_view kGrid = "#e4e7eb";
 inline constexpr std::string_view kEmptyCell = "#eceef0";
 inline constexpr std::string_view kWhite = "#ffffff";
 
-// Queries blue, keys red: also told apart by lightness, so that print in grey and colour-blind
-// readers keep them apart. The same holds for the classes of heads.
+// Queries are blue, keys red. They also differ in lightness, so that grey prints and colour-blind
+// readers can tell them apart; so do the classes of heads.
 inline constexpr std::string_view kQueries = "#17498f";
 inline constexpr std::string_view kKeys = "#e0503f";
 inline constexpr std::string_view kBoth = "#5b3f91";
@@ -44,39 +44,39 @@ extern const ColorRamp kReds;
 extern const ColorRamp kPurples;
 const ColorRamp& hue_ramp(Hue hue);
 
-// What lies below 0 beside such a ramp: as dark at the same size, but of another hue, also to
-// colour-blind eyes, and never white.
+// Colours for negative numbers next to such a ramp: equally dark at equal size, but with another
+// hue, also for colour-blind readers, and never white.
 struct NegativeRamp {
-  std::string_view name;  // of its hue
+  std::string_view name;  // name of its hue
   ColorRamp colors;
 };
 const NegativeRamp& negative_ramp(Hue hue);
 
-// Between two colours "#rrggbb", as the renderer has it.
+// A mixture of two colours "#rrggbb", computed like the renderer does.
 std::string mixed_color(std::string_view from, std::string_view to, double part);
 
-// The colour at `value` (clamped to 0–1), interpolated as the renderer does; "#rrggbb".
+// The colour at `value` (clamped to 0–1), interpolated like the renderer does; "#rrggbb".
 std::string ramp_color(const ColorRamp& ramp, double value);
 
 // Black or white, whichever contrasts more with the background "#rrggbb" (WCAG 2 contrast ratio).
 std::string_view text_color_on(std::string_view background);
 
-// A specification with schema, theme, title and subtitle; the rest is to be filled in. `width` is
-// that of the drawing, to which texts are fitted.
+// A specification with schema, theme, title and subtitle; the caller adds the rest. Texts are
+// fitted to `width`, the width of the drawing.
 Json begin_figure(const std::string& run_title, std::string_view title, const std::string& subtitle,
                   double width);
 
 // A number for a specification: null where it is NaN.
 Json number(double value);
 
-// A title that is somebody's name. Vega looks titles up among the properties of an object, and
-// takes "constructor" for what every object has; a space after it makes it a text.
+// A title that comes from users. Vega looks titles up among the properties of an object, where
+// "constructor" finds something that every object has; a space at its end avoids that.
 std::string title(const std::string& text);
 
-// "±", "–" and friends as d3 writes them are avoided: numbers in texts are made here.
+// Numbers in texts are formatted here, because d3 uses other characters for signs.
 std::string decimals(double value, int digits);
 
-// How many of these names a legend of lines has side by side in `room` pixels: more of them would
+// How many of these names fit side by side in a legend of lines `room` pixels wide; more would
 // widen the figure.
 double legend_columns(const std::vector<std::string>& names, double room);
 

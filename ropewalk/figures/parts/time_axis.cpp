@@ -12,13 +12,13 @@
 namespace ropewalk {
 namespace {
 
-constexpr double kZeroShare = 0.06;   // of a logarithmic axis: from 0 to the first number
-constexpr double kBetweenLabels = 8;  // pixels, at least
-constexpr double kTicks = 7.5;        // about as many on a linear axis
+constexpr double kZeroShare = 0.06;   // on a logarithmic axis: from 0 to the first number
+constexpr double kBetweenLabels = 8;  // fewest pixels
+constexpr double kTicks = 7.5;        // about this many on a linear axis
 
 bool is_tokens(TimeAxis axis) { return axis == TimeAxis::tokens || axis == TimeAxis::log_tokens; }
 
-// Where a number stands, in any unit.
+// The position of a number, in any unit.
 class Scale {
  public:
   Scale(const std::vector<int64_t>& times, bool logarithmic) : logarithmic_(logarithmic) {
@@ -50,7 +50,8 @@ class Scale {
       add_round(ticks);
       return ticks;
     }
-    const bool between = high_ < 1000 * low_;  // few powers of ten: 2 and 5 besides
+    // few powers of ten: 2 and 5 times these get ticks too
+    const bool between = high_ < 1000 * low_;
     for (double power = std::pow(10, std::floor(std::log10(low_))); power <= high_; power *= 10) {
       for (const double digit : {1, 2, 5}) {
         const double tick = digit * power;
@@ -101,15 +102,15 @@ std::string time_problem(const std::vector<TimedLabel>& run, TimeAxis axis) {
     const int64_t time = run[i].at(axis);
     if (time < 0) {
       return fmt::format(
-          "axis {}: '{}' says no {}; give it {}: N in the experiment, or take the axis labels",
+          "axis {}: '{}' does not state its {}; give it {}: N in the experiment, or use the axis "
+          "labels",
           name, printable(run[i].label), key, key);
     }
     const int64_t before = i > 0 ? run[i - 1].at(axis) : -1;
     if (time > before) continue;
     return fmt::format(
         "axis {}: '{}' ({} {}) comes after '{}' ({} {}); give them {}: N in the experiment, "
-        "counted "
-        "from the beginning of training, or take the axis labels",
+        "counted from the beginning of training, or use the axis labels",
         name, printable(run[i].label), key, time, printable(run[i - 1].label), key, before, key);
   }
   return {};

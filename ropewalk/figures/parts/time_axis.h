@@ -8,19 +8,19 @@
 
 namespace ropewalk {
 
-// By what figures over training lay out checkpoints.
+// How figures over training arrange checkpoints.
 enum class TimeAxis { labels, steps, tokens, log_steps, log_tokens };
 
 inline const std::vector<std::string_view> kTimeAxes{"labels", "steps", "tokens", "log-steps",
                                                      "log-tokens"};
 
 inline constexpr int64_t kMostTime =
-    1'000'000'000'000'000;  // steps or tokens: exact in a table's numbers
+    1'000'000'000'000'000;  // steps or tokens: a table's numbers are exact up to here
 
-TimeAxis time_axis(std::string_view name);  // one of kTimeAxes
+TimeAxis time_axis(std::string_view name);  // `name` must be one of kTimeAxes
 std::string_view time_axis_name(TimeAxis axis);
 
-// A checkpoint's label and its times; below 0: not known.
+// A checkpoint's label and its times; negative: unknown.
 struct TimedLabel {
   std::string label;
   int64_t step = -1;
@@ -29,15 +29,16 @@ struct TimedLabel {
   int64_t at(TimeAxis axis) const;
 };
 
-// Why a run, in the order of training and without baselines, cannot be laid out by an axis, and
-// what to do; empty: it can. Each checkpoint has to have its number, larger than the one before.
+// The reason why a run, given in the order of training and without baselines, cannot be arranged by
+// this axis, and what to do; empty: it can. Each checkpoint needs a number that is larger than the
+// one before.
 std::string time_problem(const std::vector<TimedLabel>& run, TimeAxis axis);
 
-// Places of increasing numbers along an axis, from 0 to kTimeLength, and its ticks. On a
-// logarithmic axis 0 has a place of its own, left of the others.
+// Positions of increasing numbers along an axis, from 0 to kTimeLength, and its ticks. On a
+// logarithmic axis, 0 has a position of its own, left of the others.
 struct TimePositions {
   std::vector<double> along;
-  std::vector<std::pair<double, std::string>> ticks;  // place, text
+  std::vector<std::pair<double, std::string>> ticks;  // position, text
 };
 inline constexpr double kTimeLength = 7;
 TimePositions time_positions(const std::vector<int64_t>& times, bool logarithmic,
@@ -46,7 +47,7 @@ TimePositions time_positions(const std::vector<int64_t>& times, bool logarithmic
 // "500", "1.5k", "143k", "428B"
 std::string time_text(double time);
 
-// "training steps" or "training tokens", with "(logarithmic)".
+// "training steps" or "training tokens", with "(logarithmic)" where it applies.
 std::string time_title(TimeAxis axis);
 
 }  // namespace ropewalk

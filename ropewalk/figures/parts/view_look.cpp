@@ -29,9 +29,9 @@ double rounded_out(double value) {
   return std::isfinite(rounded) ? rounded : value;
 }
 
-// The key of the reading that a name of summary.json (mean_r_q, depth_r_q), a column of errors
-// (r_q_se), or the absolute value of what has none below 0 (abs_r2cv_q) is of; else the name
-// without these.
+// The key of the view to which a name belongs, where the name is a key of summary.json (mean_r_q,
+// depth_r_q), a column of errors (r_q_se), or the absolute value of a number that is never negative
+// (abs_r2cv_q); else the name without these affixes.
 std::string bare_name(std::string_view name, const std::vector<IndexedView>& views) {
   if (name.empty()) return "";
   for (const IndexedView& indexed : views) {
@@ -45,10 +45,10 @@ std::string bare_name(std::string_view name, const std::vector<IndexedView>& vie
   return std::string(name);
 }
 
-// The first few that have all words of a name, as logit_pos_share has those of logit_share; else
-// those that begin as it does.
-std::vector<std::string> with_words_of(const std::string& name,
-                                       const std::vector<std::string_view>& keys) {
+// The first few keys that contain all words of a name, as logit_pos_share does for logit_share;
+// else those that begin with the name.
+std::vector<std::string> keys_with_words_of(const std::string& name,
+                                            const std::vector<std::string_view>& keys) {
   constexpr size_t kFew = 4;
   std::vector<std::string> words(1);
   for (const char c : name) {
@@ -94,7 +94,7 @@ std::string unknown_statistic_error(std::string_view key) {
   } else {
     near = nearest_few(key, keys);
     if (near.empty()) near = nearest_few(bare, keys);
-    if (near.empty()) near = with_words_of(bare, keys);
+    if (near.empty()) near = keys_with_words_of(bare, keys);
   }
   if (near.empty()) {
     return fmt::format(
@@ -131,7 +131,7 @@ std::string view_title(const IndexedView& indexed) {
 
 std::string capital_title(const IndexedView& indexed) {
   std::string title = view_title(indexed);
-  // Words, not symbols such as r or r_q.
+  // Only words, not symbols such as r or r_q.
   const std::string word = title.substr(0, title.find(' '));
   if (word.size() > 1 && word.find('_') == std::string::npos && word[0] != '|') {
     title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));

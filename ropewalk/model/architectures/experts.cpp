@@ -15,7 +15,7 @@ void read_mixture(const JsonReader& config, const std::string& d_expert_key, Mod
   mixture.n_chosen = config.size("num_experts_per_tok");
   mixture.d_expert = config.size(d_expert_key);
   if (mixture.n_experts > kMaxWidth / mixture.d_expert) {
-    throw InputError("{}: {} {} times {} {} is too much; expected at most {}", config.source(),
+    throw InputError("{}: {} {} times {} {} is too large; expected at most {}", config.source(),
                      count_key, mixture.n_experts, d_expert_key, mixture.d_expert, kMaxWidth);
   }
   if (mixture.n_chosen > mixture.n_experts) {

@@ -85,7 +85,7 @@ std::optional<DescribedRope> read_described_rope(const JsonReader& config) {
     const JsonReader indexes = config.object("rope_of_layer");
     for (const auto& [layer, index] : indexes.json().items()) {
       const bool known = index.is_number_integer() && index >= 0 && index < found.ropes.size();
-      if (!known) indexes.refuse(layer, "a place in 'rope'");
+      if (!known) indexes.refuse(layer, "an index in 'rope'");
       found.rope_of_layer[std::atoll(layer.c_str())] = index.get<int64_t>();
     }
   }

@@ -66,8 +66,8 @@ void ModelDescription::require_heads(const std::string& source) const {
   }
   if (n_q_heads % n_kv_heads == 0) return;
   throw InputError(
-      "{}: keys 'config.n_q_heads' and 'config.n_kv_heads': found {} and {}, expected a multiple "
-      "and its part",
+      "{}: keys 'config.n_q_heads' and 'config.n_kv_heads': found {} and {}, expected the first to "
+      "be a multiple of the second",
       source, n_q_heads, n_kv_heads);
 }
 

@@ -30,7 +30,7 @@ std::set<int64_t> MomentsCollector::fetch_finite() {
             wrong.insert(block);
             continue;
           }
-          throw InputError("layer {}: sums that have no blocks are not all finite", number);
+          throw InputError("layer {}: sums without blocks are not all finite", number);
         }
       }
     }

@@ -196,8 +196,9 @@ void add_kept(CaptureMoments& whole, CaptureMoments part, const std::set<std::st
                  });
   if (!documents || whole.counts.tokens != part.counts.tokens || whole.queries != part.queries ||
       whole.keys != part.keys) {
-    throw InputError("captures of {} and {} documents, in {} and {} blocks, are not of the same",
-                     whole.documents.size(), part.documents.size(), whole.blocks(), part.blocks());
+    throw InputError(
+        "captures of {} and {} documents in {} and {} blocks do not hold the same documents",
+        whole.documents.size(), part.documents.size(), whole.blocks(), part.blocks());
   }
   std::map<const Accumulator*, AccumulatedFields> kept;
   for (CaptureMoments* one : {&whole, &part}) {
@@ -253,7 +254,7 @@ CaptureMoments merge_moments(const std::vector<MergeInput>& sources, std::string
   for (const OpenInput& input : inputs) {
     for (const auto& [name, record] : input.head.info.accumulators) {
       if (merged.info.accumulators.contains(name)) continue;
-      log::warning("{}: has {}, which another input lacks{}; the merged capture is without it",
+      log::warning("{}: has {}, which another input lacks{}; the merged capture will not have it",
                    input.source.name, name,
                    everywhere(inputs, name) ? " of the same numerics" : "");
     }

@@ -52,8 +52,9 @@ void write_moments(const std::filesystem::path& path, const MomentsCollector& co
   std::map<int64_t, std::vector<AccumulatedFields>> kept;
   for (const auto& [number, layer] : collector.layers()) {
     if (layer.counts != counts) {
-      throw std::logic_error(fmt::format("layer {} has read {} documents, the first one {}", number,
-                                         layer.counts.total_documents(), counts.total_documents()));
+      throw std::logic_error(fmt::format("layer {} has read {} documents, but the first layer {}",
+                                         number, layer.counts.total_documents(),
+                                         counts.total_documents()));
     }
     const LayerStreams& streams = collector.streams().at(number);
     append_ids(contents.queries, number, streams.q_heads);

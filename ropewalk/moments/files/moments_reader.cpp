@@ -136,7 +136,7 @@ void check_counts(const BlockCounts& counts, const std::string& path, const std:
     const bool sane = counts.tokens[b] >= 0 && counts.tokens[b] < kLimit - tokens &&
                       counts.documents[b] >= 0 && counts.documents[b] <= counts.tokens[b] &&
                       counts.position_scatter[b] >= 0;
-    if (!sane) throw InputError("{}: the counts of block {}{} make no sense", path, b, whose);
+    if (!sane) throw InputError("{}: the counts of block {}{} are impossible", path, b, whose);
     tokens += counts.tokens[b];
   }
 }
@@ -243,7 +243,7 @@ CaptureMoments read_moments(const std::filesystem::path& path, Blocks blocks, To
   CaptureMoments moments = read_head(file, tensors);
   if (moments.info.values_alone()) {
     throw InputError(
-        "{}: holds the loss of documents and no moments, as ropewalk loss makes it; expected a "
+        "{}: holds the loss of documents but no moments, as ropewalk loss writes it; expected a "
         "capture of ropewalk capture",
         name);
   }

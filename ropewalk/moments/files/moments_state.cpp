@@ -35,7 +35,7 @@ TensorToWrite list(const char* name, const char* type, const std::vector<T>& val
 const std::byte* bytes_of(const SafetensorsFile& file, const std::string& name, int64_t bytes) {
   const auto found = file.tensors().find(name);
   if (found == file.tensors().end() || found->second.bytes != bytes) {
-    throw InputError("{}: tensor '{}' is not as it was saved", file.path().string(), name);
+    throw InputError("{}: tensor '{}' has changed since it was saved", file.path().string(), name);
   }
   return file.file().data() + found->second.offset;
 }
@@ -85,7 +85,7 @@ int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
     const std::byte* bytes = bytes_of(file, layer_name(number), layer.bytes);
     const ContentHash hash = hash_bytes(bytes, static_cast<size_t>(layer.bytes));
     if (std::memcmp(hashes, &hash, sizeof(hash)) != 0) {
-      throw InputError("{}: tensor '{}' is not as it was saved", file.path().string(),
+      throw InputError("{}: tensor '{}' has changed since it was saved", file.path().string(),
                        layer_name(number));
     }
     hashes += kHashBytes;
@@ -106,7 +106,8 @@ std::vector<DocumentValues> values_in(const SafetensorsFile& file, int64_t docum
   for (const auto& [name, stored] : file.tensors()) {
     if (!name.starts_with(prefix) || name == kDigests) continue;
     if (stored.type_name != "F64" || stored.shape.empty() || stored.shape[0] != documents) {
-      throw InputError("{}: tensor '{}' is not as it was saved", file.path().string(), name);
+      throw InputError("{}: tensor '{}' has changed since it was saved", file.path().string(),
+                       name);
     }
     const at::Tensor kept = at::empty(stored.shape, at::kDouble);
     std::memcpy(kept.data_ptr(), bytes_of(file, name, stored.bytes), kept.nbytes());

@@ -52,7 +52,7 @@ TensorCapture& SharedMoments::live() {
 
 void SharedMoments::require_unbroken() const {
   if (broken_.empty()) return;
-  throw UsageError("these moments hold part of a batch that failed; begin new ones ({})", broken_);
+  throw UsageError("these moments hold part of a batch that failed; start new ones ({})", broken_);
 }
 
 void SharedMoments::require_complete() const {
@@ -62,7 +62,7 @@ void SharedMoments::require_complete() const {
 
 void SharedMoments::require_new(int64_t layer, const std::vector<int64_t>& documents) {
   for (const int64_t document : documents) {
-    if (former_.contains(document)) throw UsageError("document {} was added before", document);
+    if (former_.contains(document)) throw UsageError("document {} was already added", document);
   }
   live().require_new(layer, documents);
 }
@@ -78,8 +78,10 @@ void SharedMoments::add(int64_t layer, const std::optional<std::vector<int64_t>>
                         const at::Tensor& q, const at::Tensor& k,
                         const std::optional<at::Tensor>& positions, int64_t turned) {
   if (layer < 0 || layer >= shape_.layers || q.dim() != 4 || k.dim() != 4) {
-    throw UsageError("layer {}, tensors of {} and {} dimensions: expected one from 0 to {}, and 4",
-                     layer, q.dim(), k.dim(), shape_.layers - 1);
+    throw UsageError(
+        "layer {}, tensors of {} and {} dimensions: expected a layer from 0 to {}, and tensors of "
+        "4 dimensions",
+        layer, q.dim(), k.dim(), shape_.layers - 1);
   }
   // Work that waits for a GPU is done before the lock is taken.
   if (turned == 0 && !shape_.config.empty() && q.numel() > 0) {
@@ -98,8 +100,8 @@ void SharedMoments::add(int64_t layer, const std::optional<std::vector<int64_t>>
   }
   for (const at::Device& device : {q.device(), k.device()}) {
     if (device_.value_or(device) == device) continue;
-    throw UsageError("q or k is on {}, those before on {}; expected one device", device.str(),
-                     device_->str());
+    throw UsageError("q or k is on {}, earlier vectors are on {}; expected one device",
+                     device.str(), device_->str());
   }
   require_new(layer, numbers);
   follow_stream(q.device());
@@ -181,7 +183,7 @@ CaptureMoments sum_of(const SharedMoments& one, const SharedMoments& other, bool
     document.index += shift;
     if (document.index > kMostDocuments) {
       throw UsageError(
-          "document {} would follow the others as {}, expected at most {}; give both "
+          "document {} would become document {}, expected at most {}; give both moments document "
           "numbers of their own",
           document.index - shift, document.index, kMostDocuments);
     }

@@ -160,7 +160,7 @@ void TensorCapture::require_new(int64_t layer, std::span<const int64_t> document
     }
     const bool before = held != documents_.end() && held->second.contains(document);
     if (before || !here.insert(document).second) {
-      throw UsageError("document {} was added to layer {} before", document, layer);
+      throw UsageError("document {} was already added to layer {}", document, layer);
     }
   }
 }
@@ -177,7 +177,7 @@ TensorCapture::DocumentPositions& TensorCapture::positions_of(
   }
   const auto last = wanted.max().item<int64_t>();
   if (turns_ && last >= kMostPositions) {
-    throw UsageError("positions: found {}, expected less than {} where vectors are turned back",
+    throw UsageError("positions: found {}, expected less than {}, because vectors are rotated back",
                      last, kMostPositions);
   }
   if (latest_.size() == kLatest) latest_.pop_front();

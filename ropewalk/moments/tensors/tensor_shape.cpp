@@ -21,12 +21,12 @@ ModelConfig known_config(const TensorShape& shape) {
   const std::array<int64_t, 4> found{shape.layers, shape.q_heads, shape.kv_heads, shape.head_dim};
   if (said != found) {
     throw UsageError(
-        "config says {} layers, query heads, key heads and dimensions, the vectors have {}: "
-        "expected the model's own",
+        "config has {} layers, query heads, key heads and dimensions, but the vectors have {}: "
+        "expected the config of their model",
         fmt::join(said, ", "), fmt::join(found, ", "));
   }
   if (config.query_scaling) {
-    throw UsageError("config: queries of {} are scaled after RoPE; expected a model that does not",
+    throw UsageError("config: {} scales queries after RoPE; expected a model that does not",
                      config.architecture);
   }
   return config;

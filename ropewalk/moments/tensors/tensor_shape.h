@@ -23,7 +23,7 @@ struct TensorShape {
   KeepOptions keep{};  // where possible: numbers before RoPE need the model's config
 };
 
-// The config of a model with such vectors: its own, or one with sizes alone. Throws UsageError
+// The config of a model with such vectors: its own, or one that has only sizes. Throws UsageError
 // where the sizes do not fit together, or are not the model's.
 ModelConfig make_config(const TensorShape& shape);
 

@@ -27,7 +27,7 @@ arrow::Status AppendFile::failure(const char* action, int error) const {
 }
 
 arrow::Status AppendFile::Write(const void* data, int64_t size) {
-  if (abandoned_ || closed_) return arrow::Status::IOError("the file was given up");
+  if (abandoned_ || closed_) return arrow::Status::IOError("an earlier write to this file failed");
   if (file_ < 0) {
     // No O_CREAT: a file that has vanished meanwhile has lost what was written.
     file_ = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);

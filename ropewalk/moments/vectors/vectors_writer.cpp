@@ -222,7 +222,7 @@ VectorsWriter::Stream& VectorsWriter::stream(const StreamKey& key) {
 
 void VectorsWriter::append(const StreamKey& key, const VectorRows& rows) {
   const size_t n = rows.positions.size();
-  if (finished_) throw UsageError("vectors: {} gets rows after the end", stream_name(key));
+  if (finished_) throw UsageError("vectors: {} gets rows after finish()", stream_name(key));
   if (rows.buckets.size() != n || rows.vectors.size() != n * static_cast<size_t>(head_dim_)) {
     throw UsageError(
         "vectors: {} gets {} positions, {} buckets and {} numbers; expected n, n and n * {}",

@@ -26,14 +26,15 @@ namespace {
 constexpr const char* kDescription = "ablate.json";
 constexpr const char* kFinished = "edits";
 
-// What is asked for, opened and checked.
+// The inputs that the options name, opened and checked.
 class AblateInputs {
  public:
   explicit AblateInputs(const AblateOptions& options)
       : options_(options), source_(moments_path(options.capture).string()) {
     for (const std::string& set : options.sets) sets_.push_back(parse_set_name(set));
     if (sets_.empty()) {
-      throw UsageError(Field{"heads"}, ": names none; expected a set such as top:dist_range:10%");
+      throw UsageError(Field{"heads"},
+                       ": the list is empty; expected a set such as top:dist_range:10%");
     }
     edits_ = parse_edit_names(options.edits);
     capture_ = read_capture(options.capture, Blocks::if_there, Tokens::all);
@@ -78,7 +79,7 @@ class AblateInputs {
     const std::string& theirs = capture_.info.tokenizer;
     if (!theirs.empty() && !documents_.tokenizer_digest.empty() &&
         theirs != documents_.tokenizer_digest) {
-      throw InputError("{}: was made with another tokenizer; name its own with --tokenizer",
+      throw InputError("{}: was made with another tokenizer; name that one with --tokenizer",
                        source_);
     }
     log::info("{}, {} tokens; {}",
@@ -98,7 +99,7 @@ class AblateInputs {
   std::optional<AblationJob> job_;
 };
 
-// Held by this process, or left by one that came no further.
+// Whether the folder holds nothing but a lock, of this process or of one that stopped early.
 bool holds_lock_alone(const fs::path& out) {
   std::error_code error;
   if (!fs::is_directory(out, error)) return false;
@@ -108,7 +109,7 @@ bool holds_lock_alone(const fs::path& out) {
   });
 }
 
-// A folder may be gone on with; one of something else is left alone.
+// Accepts a folder from which an ablation can be resumed; refuses one that holds something else.
 void require_own_folder(const fs::path& out, const Json& identity) {
   std::error_code ignored;
   if (!fs::exists(out / kDescription, ignored)) {
@@ -118,7 +119,7 @@ void require_own_folder(const fs::path& out, const Json& identity) {
   const Json known = read_json_or_null(out / kDescription);
   const Json theirs = known.is_object() ? known.value("identity", Json()) : Json();
   if (theirs == identity) return;
-  throw UsageError("--out {}: holds edits of something else ({}); name another folder",
+  throw UsageError("--out {}: holds edits of another ablation ({}); name another folder",
                    out.string(),
                    theirs.is_object() ? describe_difference(theirs, identity)
                                       : std::string("its ") + kDescription + " is damaged");

@@ -15,7 +15,7 @@ namespace ropewalk {
 struct AblateOptions {
   std::filesystem::path capture;
   CapturedModelOptions model;
-  CorpusSource corpus;                             // fields that it does not name are the capture's
+  CorpusSource corpus;  // fields that it does not name are taken from the capture
   std::optional<std::filesystem::path> tokenizer;  // default: the capture's
   bool chunk = false;                              // cut texts into documents
   std::optional<int64_t> documents;                // default: all that are long enough
@@ -26,12 +26,12 @@ struct AblateOptions {
   std::vector<std::string> formats = {"png", "svg", "pdf"};
 };
 
-// Measures what edits of sets of heads cost, beside random sets, and writes `out`: the tables
-// (analysis/ablation/effect_table.h), the figure `ablate`, and, while it goes, edits/ with a file
-// for each edit that is done, from which an interrupted one goes on. Returns the result in words.
+// Measures what edits of sets of heads cost, compared with random sets, and writes `out`: the
+// tables (analysis/ablation/effect_table.h) and the figure `ablate`. While it runs, edits/ has one
+// file per finished edit, from which an interrupted ablation resumes. Returns the result in words.
 std::string ablate(const AblateOptions& options);
 
-// What ablate() would do. Writes nothing.
+// Describes what ablate() would do. Writes nothing.
 std::string describe_ablate(const AblateOptions& options);
 
 // Writes tables and figures of one or several checkpoints; returns the files, relative to `out`.

@@ -16,7 +16,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr int64_t kComponents = 10;  // as tables have them
+constexpr int64_t kComponents = 10;  // as many as the tables have
 
 LossDocuments loss_documents(const DocumentSet& documents) {
   LossDocuments made;
@@ -53,16 +53,15 @@ void require_other_documents(const std::vector<DocumentRecord>& others, const st
     read.insert(document.prefix_digest);
     read.insert(document.digest);
   }
-  read.erase(0);  // not known
+  read.erase(0);  // position 0 is unknown
   const auto both = std::count_if(
       documents.documents.begin(), documents.documents.end(), [&](const Document& document) {
         return read.contains(document.prefix_digest) || read.contains(document.digest);
       });
   if (both == 0) return;
   throw InputError(
-      "{}: {} of {} are also among those that {} was made of; the loss must be taken on others",
-      corpus, both, format_number_of(static_cast<int64_t>(documents.documents.size()), "document"),
-      source);
+      "{}: {} of {} were also read for {}; the loss must be measured on other documents", corpus,
+      both, format_number_of(static_cast<int64_t>(documents.documents.size()), "document"), source);
 }
 
 AblationJob::AblationJob(AblationInput input)
@@ -77,14 +76,15 @@ AblationJob::AblationJob(AblationInput input)
   for (const EditName& edit : input_.edits) {
     edit_source_.require(edit);
     if (edit.needs_others() && !measures_removal()) {
-      throw UsageError(Field{"edit"},
-                       " '{}': takes the mean over other documents, and there is one; give more",
-                       edit.text);
+      throw UsageError(
+          Field{"edit"},
+          " '{}': needs the mean over other documents, but there is only one document; give more",
+          edit.text);
     }
   }
   choose_sets();
   list_tasks();
-  // Every edit is looked at, also those that are there already: what they name must exist.
+  // Every edit is built, also those that were measured before, because what they name must exist.
   for (const Task& task : tasks_) {
     check_edit(input_.model.text.config, task.edit, input_.model.context);
   }
@@ -110,15 +110,15 @@ void AblationJob::choose_sets() {
     const auto drawn = static_cast<int64_t>(set.controls.sets.size());
     if (drawn < input_.controls) {
       log::warning("{}: {} of {} control sets: {}", name.text, drawn, input_.controls,
-                   set.controls.why_none.empty() ? "there are no other sets like it"
+                   set.controls.why_none.empty() ? "there are no other such sets"
                    : set.controls.why_none == "controls_moved"
                        ? "over a quarter of its heads would have to be drawn from other layers"
-                       : "too few heads are left beside it");
+                       : "too few heads are outside the set");
     }
     if (set.chosen.unstable()) {
       log::warning(
-          "{}: an unstable set: the sets that its own noise would choose overlap with it "
-          "by {:.2f}, random ones by {:.2f}",
+          "{}: is an unstable set: sets chosen from resampled documents overlap with it by {:.2f}, "
+          "random sets by {:.2f}",
           name.text, set.chosen.overlap, set.chosen.chance);
     }
     sets_.push_back(std::move(set));
@@ -171,15 +171,17 @@ std::vector<Edit> AblationJob::edits_of(const std::vector<size_t>& tasks) const 
 EditSums AblationJob::measured(size_t task) const {
   auto found = finished_.find(tasks_[task].key);
   if (!found) {
-    throw SystemError("{}: lacks the edit '{}', which was just written; is somebody changing it?",
-                      input_.finished.string(), tasks_[task].key.edit);
+    throw SystemError(
+        "{}: lacks the edit '{}', which was just written; is another program changing the folder?",
+        input_.finished.string(), tasks_[task].key.edit);
   }
   return *found;
 }
 
 void AblationJob::measure(const std::vector<size_t>& tasks) const {
   std::vector<Edit> edits = edits_of(tasks);
-  plan_edits(pass(), edits);  // where the memory holds none, nothing is computed
+  // throws where an edit does not fit into memory, before anything is computed
+  plan_edits(pass(), edits);
   const bool outputs = std::any_of(tasks.begin(), tasks.end(),
                                    [&](size_t task) { return tasks_[task].name.needs_others(); });
   const UneditedLoss unedited = measure_unedited(pass(), outputs);
@@ -233,13 +235,13 @@ std::string AblationJob::describe() const {
   const std::vector<size_t> tasks = missing();
   const auto count = static_cast<int64_t>(input_.documents.documents.size());
   const EditPlan plan = plan_edits(pass(), edits_of(tasks));
-  const double passes = tasks.empty() ? 0 : plan.passes + 1;  // and the unedited one
+  const double passes = tasks.empty() ? 0 : plan.passes + 1;  // and the unedited pass
   const double flops = passes * flops_per_document(input_.model) * static_cast<double>(count);
-  constexpr double kEfficiency = 0.5;  // as in the dry run of a study
+  constexpr double kEfficiency = 0.5;  // the same share as in the dry run of a study
   const double rate = product_rate(input_.model.dtype, input_.model.device) * kEfficiency;
   text += fmt::format(
-      "\n{} of {}; {} of {} edits of heads are done; the others cost {:.1f} unedited passes, about "
-      "{} on this machine, in {}, within {} of memory ({} of hidden states per document)\n",
+      "\n{} of {}; {} of {} edits of heads are finished; the others cost {:.1f} unedited passes, "
+      "about {} on this machine, in {}, within {} of memory ({} of hidden states per document)\n",
       format_number_of(count, "document"), format_number_of(input_.model.context, "token"),
       tasks_.size() - tasks.size(), tasks_.size(), passes, format_duration(flops / rate),
       format_number_of(static_cast<int64_t>(plan.rounds.size()), "round"),

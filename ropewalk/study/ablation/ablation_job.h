@@ -16,8 +16,8 @@ namespace ropewalk {
 
 inline constexpr int64_t kDefaultControls = 20;
 
-// What edits are measured of: a capture, the model that it was made of, opened with its head, and
-// documents that it did not read, all of the capture's context.
+// The inputs of an ablation: a capture, its model, opened with its head, and documents that the
+// capture did not read, cut to the capture's context.
 struct AblationInput {
   const CaptureMoments& capture;
   std::string source;  // the capture's name in errors
@@ -32,26 +32,26 @@ struct AblationInput {
   int64_t span = 0;                // of the study's preferences of distance (analyze_capture.h)
 };
 
-// All edits of one checkpoint: every edit of every set and of its control sets, each once, and the
-// removal of the same heads, where there are other documents to take means of.
+// All edits of one checkpoint: every edit of every set and of its control sets, without
+// repetitions, and the removal of the same heads, where there are other documents for the means.
 class AblationJob {
  public:
-  // Throws UsageError or InputError where anything asked for cannot be done, before anything is
-  // computed. Only weights are read, to compare them with the capture's.
+  // Throws UsageError or InputError where something that is requested cannot be done, before
+  // anything is computed. Weights are read only to compare them with the capture's.
   explicit AblationJob(AblationInput input);
 
-  // In words: the sets, what is measured and what it costs.
+  // Describes in words the sets, the edits and their cost.
   std::string describe() const;
-  // Measures what is not there yet.
+  // Measures the edits that are not finished yet.
   Ablation run();
 
  private:
   struct Task {
     EditName name;
-    Edit edit;  // means of outputs come with the unedited pass
+    Edit edit;  // means of outputs are filled in after the unedited pass
     EditKey key;
   };
-  // The tasks that a row of the table is made of.
+  // The tasks from which one row of the table is computed.
   struct Row {
     size_t set = 0;
     EditName edit;
@@ -81,11 +81,12 @@ class AblationJob {
   std::vector<Row> rows_;
 };
 
-// What losses of edits rest on beside the edits: other numbers where any of it differs.
+// Everything besides the edits on which their losses depend: where any of it differs, so do the
+// losses.
 Json ablation_identity(const CaptureMoments& capture, const OpenModel& model,
                        const WeightReader& weights, const DocumentSet& documents);
 
-// Throws InputError naming how many of the documents are among those that `source` was made of.
+// Throws InputError where some of the documents are also in `source`, with their number.
 void require_other_documents(const std::vector<DocumentRecord>& read, const std::string& source,
                              const DocumentSet& documents, const std::string& corpus);
 

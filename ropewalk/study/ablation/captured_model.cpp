@@ -11,7 +11,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// "org/name@COMMIT/SUBFOLDER"
+// Parses "org/name@COMMIT/SUBFOLDER".
 HubCheckpoint find_on_hub(const std::string& name) {
   const size_t at = name.find('@');
   const size_t slash = name.find('/', at == name.npos ? 0 : at);
@@ -31,12 +31,12 @@ void locate_captured(ModelOptions& model, const CaptureInfo& capture, const std:
     return;
   }
   if (!capture.source || capture.source->model.empty()) {
-    throw InputError("{}: does not say where its model is; name it with --model", source);
+    throw InputError("{}: does not state where its model is; name the model with --model", source);
   }
   model.model = capture.source->model;
   std::error_code ignored;
   if (fs::exists(model.model, ignored)) return;
-  throw InputError("{}: its model is no longer at {}; name where it is with --model", source,
+  throw InputError("{}: its model is no longer at {}; give its new path with --model", source,
                    capture.source->model);
 }
 
@@ -57,7 +57,7 @@ ModelOptions captured_model_options(const CaptureInfo& capture, const std::strin
     model.model = *options.model;
     locate_model(model, options.revision);
   } else if (!options.revision.empty()) {
-    throw UsageError("--revision {}: belongs to --model, which is not given", options.revision);
+    throw UsageError("--revision {}: needs --model, which is not given", options.revision);
   } else {
     locate_captured(model, capture, source);
   }
@@ -79,14 +79,14 @@ void require_captured_config(const OpenModel& model, const CaptureInfo& capture,
   const Json captured = deciding(capture.config.json());
   const Json found = deciding(describe_config(model.text.config));
   if (captured == found) return;
-  throw InputError("{}: is of another model than {}: {}", source, model.name,
+  throw InputError("{}: belongs to another model than {}: {}", source, model.name,
                    describe_difference({{"config", captured}}, {{"config", found}}));
 }
 
 void require_captured_weights(const WeightReader& weights, const CaptureInfo& capture,
                               const std::string& source) {
   if (capture.weights.empty()) {
-    throw InputError("{}: does not say which weights it was made of; capture it again", source);
+    throw InputError("{}: does not state the digest of its weights; capture it again", source);
   }
   Extent measured{0, Needed::qk};
   for (const QueryHead& head : capture.heads) {
@@ -97,8 +97,8 @@ void require_captured_weights(const WeightReader& weights, const CaptureInfo& ca
       (capture.head_weights.empty() || weights.digest_beyond(measured) == capture.head_weights);
   if (same) return;
   throw InputError(
-      "{}: was made of other weights than these; name the model that it was made of with --model, "
-      "or capture this one",
+      "{}: was made from other weights than these; name the right model with --model, or capture "
+      "this one",
       source);
 }
 

@@ -25,8 +25,9 @@ DocumentMeasurement measurement_of(const LossPass& pass) {
   return DocumentMeasurement({pass.model, pass.weights, pass.documents, pass.title});
 }
 
-// Of the budget, what mean outputs take that edits hold. A GPU's is its own memory.
-int64_t held_by(const LossPass& pass, std::span<const Edit> edits) {
+// The bytes of the memory budget that mean outputs of edits take. On a GPU the budget is the GPU's
+// memory, where they are not.
+int64_t mean_output_bytes(const LossPass& pass, std::span<const Edit> edits) {
   std::set<const HeadOutputs*> held;
   for (const Edit& edit : edits) {
     const auto* output = std::get_if<OutputEdit>(&edit.what);
@@ -37,8 +38,8 @@ int64_t held_by(const LossPass& pass, std::span<const Edit> edits) {
   return pass.weights.device().is_cpu() ? bytes : 0;
 }
 
-// Of who watches a round.
-int64_t collecting(const LossPass& pass) {
+// The bytes that the collectors of a round take.
+int64_t collector_bytes(const LossPass& pass) {
   const int64_t tokens = pass.model.context;
   return EditedLossCollector(tokens).workspace(tokens, pass.weights.dtype(), pass.weights.device());
 }
@@ -63,17 +64,17 @@ UneditedLoss measure_unedited(const LossPass& pass, bool outputs) {
 
 EditPlan plan_edits(const LossPass& pass, std::span<const Edit> edits) {
   DocumentMeasurement measurement = measurement_of(pass);
-  measurement.reserve(held_by(pass, edits));
-  return measurement.plan_rounds(edits, collecting(pass));
+  measurement.reserve(mean_output_bytes(pass, edits));
+  return measurement.plan_rounds(edits, collector_bytes(pass));
 }
 
 void measure_edits(const LossPass& pass, std::span<const Edit> edits,
                    const std::function<void(size_t edit, const EditedLoss&)>& finished) {
   DocumentMeasurement measurement = measurement_of(pass);
-  measurement.reserve(held_by(pass, edits));
+  measurement.reserve(mean_output_bytes(pass, edits));
   std::optional<EditedLossCollector> collector;
   measurement.run_rounds(
-      edits, measurement.plan_rounds(edits, collecting(pass)),
+      edits, measurement.plan_rounds(edits, collector_bytes(pass)),
       [&]() -> Observer& { return collector.emplace(pass.model.context); },
       [&](const std::vector<size_t>& round) {
         for (size_t i = 0; i < round.size(); ++i) {

@@ -16,33 +16,35 @@
 
 namespace ropewalk {
 
-// What the loss of some documents is taken with. The model was opened with its head.
+// The settings of a pass that measures the loss of some documents. The model must be opened with
+// its head.
 struct LossPass {
   const OpenModel& model;
   const WeightReader& weights;
   std::span<const Document> documents;
-  std::string title = "ablate";  // of its progress
+  std::string title = "ablate";  // title of the progress bar
 };
 
-// Of a pass without an edit.
+// The loss of a pass without an edit.
 struct UneditedLoss {
   at::Tensor loss;  // [documents, bins] float64: sums in nats (moments/collectors/loss_collector.h)
-  std::shared_ptr<const HeadOutputs> outputs;  // where they were asked for
+  std::shared_ptr<const HeadOutputs> outputs;  // null unless requested
 };
 UneditedLoss measure_unedited(const LossPass& pass, bool outputs);
 
-// Of a pass with one.
+// The loss of a pass with an edit.
 struct EditedLoss {
   at::Tensor loss;  // [documents, bins] float64: sums in nats
-  at::Tensor kl;    // likewise: KL(unedited || edited) of what each of these tokens predicts
+  // [documents, bins] float64: sums of KL(unedited || edited) of the predicted distributions
+  at::Tensor kl;
 };
 
-// How measure_edits() goes about it. Throws UsageError where an edit cannot be done (check_edit) or
-// the memory holds none.
+// The plan that measure_edits() follows. Throws UsageError where an edit is impossible
+// (check_edit), or where a single edit does not fit into memory.
 EditPlan plan_edits(const LossPass& pass, std::span<const Edit> edits);
 
-// Calls `finished` with the index of an edit once its loss is known. What it was called with stays
-// true where a later edit fails or somebody interrupts.
+// Calls `finished` with the index of an edit once its loss is known. These losses stay valid where
+// a later edit fails or the user interrupts.
 void measure_edits(const LossPass& pass, std::span<const Edit> edits,
                    const std::function<void(size_t edit, const EditedLoss&)>& finished);
 

@@ -26,7 +26,7 @@ Json rows_of(const at::Tensor& sums) {
   return rows;
 }
 
-// Throws InputError where a file holds anything else than it was written with.
+// Throws InputError where the file does not hold what add() writes.
 at::Tensor tensor_of(const Json& file, const char* key, int64_t documents, int64_t bins) {
   const Json rows = file.value(key, Json());
   std::vector<double> numbers;
@@ -66,13 +66,13 @@ std::optional<EditSums> FinishedEdits::find(const EditKey& key) const {
     if (file.value("numbers", Json()) != key.numbers) return std::nullopt;
     if (file.value("edit", Json()) != key.edit ||
         file.value("heads", Json()) != list_heads(key.heads)) {
-      throw InputError("is of another edit than its name says");
+      throw InputError("belongs to another edit than its name says");
     }
     EditSums sums{tensor_of(file, "loss", documents_, bins_), {}};
     if (!key.numbers.empty()) sums.kl = tensor_of(file, "kl", documents_, bins_);
     return sums;
   } catch (const InputError& damaged) {
-    log::warning("{}: is damaged and measured again: {}", path.string(), damaged.what());
+    log::warning("{}: is damaged; its edit is measured again: {}", path.string(), damaged.what());
   }
   return std::nullopt;
 }

@@ -10,24 +10,24 @@
 
 namespace ropewalk {
 
-// What was done to which heads.
+// An edit of a set of heads.
 struct EditKey {
-  std::string edit;  // its name
+  std::string edit;  // the edit's name
   HeadSet heads;
-  std::string numbers = {};  // edit_digest(); empty: the pass without an edit
+  std::string numbers = {};  // edit_digest(); empty for the pass without an edit
 };
 
-// What edits of sets of heads cost, one file for each of them in a folder, so that who is
-// interrupted goes on after the last one. A file is of one identity, of the same model and
-// documents, and of an edit of the same numbers. Those of another are not found, and are replaced.
+// The losses of edits, in a folder with one file per edit, so that an interrupted ablation resumes
+// after the last one. A file belongs to one identity (model and documents) and to an edit with the
+// same numbers; other files are not found, and are replaced.
 class FinishedEdits {
  public:
   FinishedEdits(std::filesystem::path folder, const Json& identity, int64_t documents,
                 int64_t bins);
 
-  // Nothing: it is not there, or cannot be read.
+  // Empty where the file is missing or cannot be read.
   std::optional<EditSums> find(const EditKey& key) const;
-  // Throws InputError where sums are not finite: then nothing is written.
+  // Throws InputError where sums are not finite, and then writes nothing.
   void add(const EditKey& key, const EditSums& sums) const;
 
  private:
@@ -39,7 +39,7 @@ class FinishedEdits {
   int64_t bins_;
 };
 
-// Of the pass without an edit.
+// The key of the pass without an edit.
 inline const EditKey kUnedited{"unedited", {}};
 
 }  // namespace ropewalk

@@ -14,8 +14,8 @@ void require_agreement(const Json& settings, const Communicator& processes) {
     if (mine == value) continue;
     constexpr size_t kShown = 60;
     throw InputError(
-        "'{}' is {} here and {} in process 0; name --device and --dtype, and let every process "
-        "see the same files",
+        "'{}' is {} here but {} in process 0; give --device and --dtype, and make sure that every "
+        "process sees the same files",
         key, mine.dump().substr(0, kShown), value.dump().substr(0, kShown));
   }
 }
@@ -23,7 +23,8 @@ void require_agreement(const Json& settings, const Communicator& processes) {
 void require_same_weights(const std::string& digest, const Communicator& processes) {
   if (processes.alone() || processes.from_first(digest) == digest) return;
   throw InputError(
-      "the weights are others here than in process 0; let every process see the same files");
+      "the weights differ from those in process 0; make sure that every process sees the same "
+      "files");
 }
 
 }  // namespace ropewalk

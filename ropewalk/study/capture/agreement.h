@@ -8,11 +8,11 @@ namespace ropewalk {
 
 class Communicator;
 
-// Several processes must measure the same in the same way, whatever machine they
-// are on: an InputError names the setting that differs from the first process's. Collective.
+// Checks that all processes measure the same in the same way, whatever machine they are on. Throws
+// InputError naming the setting that differs from the first process's. Collective.
 void require_agreement(const Json& settings, const Communicator& processes);
 
-// Compares the digests of the weights, once every process has read them. Collective.
+// Compares the digests of the weights after every process has read them. Collective.
 void require_same_weights(const std::string& digest, const Communicator& processes);
 
 }  // namespace ropewalk

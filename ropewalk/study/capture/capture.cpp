@@ -33,7 +33,8 @@ namespace {
 std::optional<fs::path> find_tokenizer(const CaptureOptions& options) {
   if (options.tokenizer) return locate_tokenizer(*options.tokenizer);
   if (holds_tokenizer(options.model.model)) return options.model.model;
-  return std::nullopt;  // a corpus of tokens needs none; read_documents says so where it does
+  // a corpus of token ids needs no tokenizer; for other corpora, read_documents reports it
+  return std::nullopt;
 }
 
 DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& model) {
@@ -61,14 +62,15 @@ DocumentSet choose_documents(const CaptureOptions& options, const OpenModel& mod
   return set;
 }
 
-void refuse_vectors_of_many(const CaptureOptions& options) {
+void refuse_vectors_with_processes(const CaptureOptions& options) {
   const Communicator& processes = options.model.processes;
   if (!options.vectors || processes.alone()) return;
-  throw UsageError("vectors are written by one process, and these are {}; start one, without {}",
-                   processes.count(), "mpirun or srun");
+  throw UsageError(
+      "vectors are written by one process, but these are {}; start only one, without {}",
+      processes.count(), "mpirun or srun");
 }
 
-// Moments in memory, and the folder that they go to.
+// The moments in memory, and the folder to which they are written.
 class MomentsCapture : public MeasuredCapture {
  public:
   MomentsCapture(const CaptureOptions& options, int64_t held, bool spooled)
@@ -133,7 +135,7 @@ void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet&
     if (processes.first()) refuse_used_folder(options.out);
     model = open_model(options.model);
     log::info("{}: running in {}", options.label, model.arithmetic());
-    check(model);  // refuses wrong options before the corpus is read
+    check(model);  // refuses invalid options before the corpus is read
     if (processes.first()) documents = choose_documents(options, model);
   });
   broadcast_documents(documents, processes);
@@ -142,7 +144,7 @@ void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet&
 void capture(const CaptureOptions& given) {
   CaptureOptions options = given;
   options.model.head = options.keep.loss;
-  refuse_vectors_of_many(options);
+  refuse_vectors_with_processes(options);
   OpenModel model;
   DocumentSet documents;
   open_and_read(options, model, documents,
@@ -159,7 +161,7 @@ std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
                                                  const OpenModel& model,
                                                  const DocumentSet& documents,
                                                  const PendingWrite& pending) {
-  refuse_vectors_of_many(options);
+  refuse_vectors_with_processes(options);
   const Communicator& processes = options.model.processes;
   const ModelConfig& config = model.text.config;
   const WeightReader weights = model.weights();
@@ -180,7 +182,8 @@ std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
   const bool spooled = held < bytes.all;
   measurement.reserve(held);
   auto gathered = std::make_unique<MomentsCapture>(options, held, spooled);
-  require_agreement(info.to_json(), processes);  // and the first process's folder is there
+  // and waits until the first process has made its folder
+  require_agreement(info.to_json(), processes);
   if (spooled) collected.scratch = gathered->folder->path();
   measurement.collect(gathered->collector.emplace(config, model.heads, collected));
   std::optional<VectorsWriter> writer;
@@ -204,7 +207,7 @@ std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
 
   gathered->records = make_records(documents.documents);
   if (writer) writer->finish();
-  // Now and not once it is written, when the next checkpoint's lines have begun.
+  // Logged now and not after writing, because the lines of the next checkpoint begin before that.
   log::info("{}: {}, {}, {} tokens", options.label,
             format_number_of(static_cast<int64_t>(info.heads.size()), "head"),
             format_number_of(info.documents, "document"), info.tokens);

@@ -24,84 +24,85 @@ struct CollectorOptions;
 inline constexpr int64_t kDefaultBlocks = 16;
 inline constexpr const char* kCaptureName = "capture.json";
 
-// "i/n"; throws UsageError on anything else.
+// Parses "i/n"; throws UsageError on anything else.
 Shard parse_shard(const std::string& text);
 
 struct CaptureOptions {
   ModelOptions model;
   CorpusSource corpus;
   std::filesystem::path out;
-  std::optional<std::filesystem::path> tokenizer;  // default: beside the weights
+  std::optional<std::filesystem::path> tokenizer;  // default: in the folder of the weights
   std::string label;                               // default: the model folder's name
   bool chunk = false;                 // cut texts into documents of the context's length
   std::optional<int64_t> documents;   // default: all that are long enough
   std::optional<int64_t> min_tokens;  // default: the context
-  int64_t blocks = kDefaultBlocks;    // of documents, for standard errors
+  int64_t blocks = kDefaultBlocks;    // number of blocks of documents, for standard errors
   Shard shard;
-  KeepOptions keep;                    // beside moments after RoPE
-  std::optional<std::string> vectors;  // also write vectors: uniform, log-uniform or all
-  double rate = 1;                     // expected tokens per bucket
-  int64_t bucket_size = 0;             // tokens; 0: context / 16
-  std::string title = "capture";       // of the progress bar
-  // Where to save what was gathered so far, now and then, and to go on from where it is there.
-  // Vectors cannot go on: with them a capture starts anew.
+  KeepOptions keep;  // what is kept besides moments after RoPE
+  // how tokens are sampled whose vectors are also written: uniform, log-uniform or all
+  std::optional<std::string> vectors;
+  double rate = 1;                // expected number of sampled tokens per bucket
+  int64_t bucket_size = 0;        // tokens; 0: context / 16
+  std::string title = "capture";  // title of the progress bar
+  // The file in which the state of an unfinished capture is saved now and then, and from which it
+  // resumes. A capture with vectors cannot resume: it starts again.
   std::optional<std::filesystem::path> state;
 };
 
-// The part of it that comes first: opens the model, calls `check`, then reads the documents. With
-// several processes all get them. Collective.
+// The first part of `capture`: opens the model, calls `check`, then reads the documents. With
+// several processes, all of them get the documents. Collective.
 void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet& documents,
                    const std::function<void(const OpenModel& model)>& check);
 
-// Several processes (options.model.processes) read a part each, and the first one writes what all
-// have read; everything below is collective then.
+// Where several processes measure together (options.model.processes), each reads a part of the
+// documents, and the first one writes the result; all functions below are then collective.
 
 // Runs the corpus through the model and writes `out`: moments.safetensors, capture.json and, where
-// asked for, vectors/. `out` appears only when everything is in it.
+// requested, vectors/. `out` appears only when it is complete.
 void capture(const CaptureOptions& options);
 
 struct CaptureMoments;
 
-// What was measured and is not written yet.
+// A capture that is measured but not yet written.
 class MeasuredCapture {
  public:
   virtual ~MeasuredCapture() = default;
-  // Of memory that it holds.
+  // The bytes of memory that it holds.
   virtual int64_t bytes() const = 0;
-  // Writes `out`, and returns what it says of itself; once. Nothing that happens elsewhere
-  // meanwhile matters to it, so that another thread may do it.
+  // Writes `out` and returns its description; must be called once. Another thread may call it,
+  // because it uses no shared state.
   virtual CaptureInfo write() = 0;
-  // What a reader of it will find, also while it is being written; only where all of it is in
-  // memory.
+  // The moments as a reader of the file will get them; available while the file is being written,
+  // but only where all of them are in memory.
   virtual bool in_memory() const = 0;
   virtual CaptureMoments moments() const = 0;
 };
 
-// The part of `capture` that follows opening and reading, up to writing; null in processes other
-// than the first. Where the budget has no room for another capture that is being written, it waits
-// for that first.
+// The part of `capture` between reading the documents and writing; null in processes other than the
+// first. Where the memory budget has no room for this capture and for another one that is being
+// written, it first waits for the other.
 std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
                                                  const OpenModel& model,
                                                  const DocumentSet& documents,
                                                  const PendingWrite& pending = {});
 
-// The part of `capture` that follows opening and reading, for a study whose checkpoints share
-// documents. `out` must not exist.
+// The part of `capture` after opening and reading, for a study whose checkpoints share documents.
+// `out` must not exist.
 void capture_documents(const CaptureOptions& options, const OpenModel& model,
                        const DocumentSet& documents);
 
-// Which tokens' vectors are written. Throws UsageError where that is not said right.
+// Selects the tokens whose vectors are written. Throws UsageError where the options are invalid.
 TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model);
 
-// One digest of the documents' ids, which are written beside vectors.
+// A digest of the documents' ids, which are written with vectors.
 std::string ids_digest(std::span<const Document> documents);
 
-// What it collects of these documents; `scratch` is left to the capture.
+// What is collected from these documents; the caller sets `scratch`.
 CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model,
                                    std::span<const Document> documents);
 
-// What such a capture will say of itself; the digest of its weights is not known before they are
-// read.
+// The description that such a capture will have, except the digest of its weights, which is only
+// known after reading them.
 CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& model,
                              const DocumentSet& documents);
 

@@ -13,8 +13,8 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// What desktops leave in folders that somebody looked at; nobody misses it.
-bool is_litter(const fs::path& path) {
+// Files that desktops create in folders that a user opened; they can be removed.
+bool is_desktop_file(const fs::path& path) {
   const std::string name = path.filename().string();
   std::error_code ignored;
   return (name == ".DS_Store" || name == "Thumbs.db" || name.starts_with("._")) &&
@@ -26,7 +26,7 @@ bool is_file(const fs::path& path, const char* name) {
   return path.filename() == name && fs::is_regular_file(fs::symlink_status(path, ignored));
 }
 
-// Of a capture, beside its vectors.
+// The files of a capture besides its vectors.
 bool is_own_file(const fs::path& path) {
   return is_file(path, kCaptureName) || is_file(path, kMomentsName);
 }
@@ -42,7 +42,7 @@ bool is_stream(const fs::path& path) {
   return is_folder(path) && parse_stream_name(path.filename().string());
 }
 
-// Adds what a folder holds that is not ours, or the folder where that cannot be told.
+// Lists the files of a folder that are not ours; lists the folder itself where it cannot be read.
 void add_foreign(const fs::path& folder, const std::function<bool(const fs::path&)>& ours,
                  std::vector<fs::path>& foreign) {
   std::error_code error;
@@ -52,7 +52,7 @@ void add_foreign(const fs::path& folder, const std::function<bool(const fs::path
   }
   if (error) foreign.push_back(folder);
   for (const auto& entry : entries) {
-    if (!is_litter(entry.path()) && !ours(entry.path())) foreign.push_back(entry.path());
+    if (!is_desktop_file(entry.path()) && !ours(entry.path())) foreign.push_back(entry.path());
   }
 }
 
@@ -79,7 +79,7 @@ std::vector<fs::path> foreign_files_in(const fs::path& folder) {
   return any ? foreign : std::vector{folder};
 }
 
-// Under a temporary name first: what an interrupted removal leaves is then known as such.
+// Renames the folder first, so that the remains of an interrupted removal are recognised.
 void remove_capture(const fs::path& folder) {
   std::error_code ignored;
   if (!is_capture(folder) && !fs::is_empty(folder, ignored)) {
@@ -91,7 +91,7 @@ void remove_capture(const fs::path& folder) {
   fs::rename(folder, leaving, error);
   if (!error) {
     fs::remove_all(leaving, error);
-    if (error) fs::rename(leaving, folder, ignored);  // so that it is found again
+    if (error) fs::rename(leaving, folder, ignored);  // puts it back
   }
   if (error) throw SystemError("{}: cannot remove: {}", folder.string(), error.message());
 }

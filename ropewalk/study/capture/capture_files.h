@@ -5,16 +5,16 @@
 
 namespace ropewalk {
 
-// Whether a folder holds the files of a capture and nothing else but what desktops leave
-// (.DS_Store), so that it may be moved or removed; damaged ones count too.
+// Whether a folder holds the files of a capture (damaged or not) and nothing else, except files
+// that desktops create (.DS_Store), so that it may be moved or removed.
 bool is_capture(const std::filesystem::path& folder);
 
-// What makes a folder no capture: files in it that are not a capture's, or the folder itself where
-// none is.
+// The reason why a folder is not a capture: files in it that do not belong to one, or the folder
+// itself where it has none.
 std::vector<std::filesystem::path> foreign_files_in(const std::filesystem::path& folder);
 
-// Throws InputError where a folder holds anything else, SystemError where it cannot be removed;
-// then it keeps its name.
+// Throws InputError where a folder holds anything else, and SystemError where it cannot be removed;
+// it then keeps its name.
 void remove_capture(const std::filesystem::path& folder);
 
 }  // namespace ropewalk

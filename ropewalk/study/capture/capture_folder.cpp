@@ -18,16 +18,16 @@ void refuse_results(const fs::path& folder) {
   std::error_code ignored;
   if (folder.filename() == "checkpoints" && !fs::exists(folder / kMomentsName, ignored) &&
       fs::exists(folder.parent_path() / "manifest.json", ignored)) {
-    throw InputError("{}: is no capture; the folders in it are, so name these: {}/*",
-                     folder.string(), folder.string());
+    throw InputError("{}: is not a capture; pass the folders inside it: {}/*", folder.string(),
+                     folder.string());
   }
   if (fs::exists(folder / kMomentsName, ignored) ||
       !fs::is_directory(folder / "checkpoints", ignored)) {
     return;
   }
   throw InputError(
-      "{}: is a folder of results, not a capture; its captures are the folders in {}, its table is "
-      "{}",
+      "{}: is a results folder, not a capture; its captures are the folders in {}, and its table "
+      "is {}",
       folder.string(), (folder / "checkpoints").string(), (folder / "qk.csv").string());
 }
 
@@ -37,7 +37,7 @@ fs::path moments_path(const fs::path& capture) {
   if (fs::is_regular_file(capture, ignored)) return capture;
   refuse_results(capture);
   if (!fs::exists(capture / kMomentsName, ignored)) {
-    throw InputError("{}: holds no {}; was it made by ropewalk capture?", capture.string(),
+    throw InputError("{}: has no {}; was it made by ropewalk capture?", capture.string(),
                      kMomentsName);
   }
   return capture / kMomentsName;

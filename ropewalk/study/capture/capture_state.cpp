@@ -20,7 +20,7 @@ std::optional<fs::path> state_path(const CaptureOptions& options) {
 
 namespace {
 
-// Names of states: .LABEL.state, and .LABEL.state-I-of-N of several processes.
+// Names of states: .LABEL.state, or .LABEL.state-I-of-N for several processes.
 bool is_state_name(const std::string& name) {
   constexpr std::string_view kEnding = ".state";
   const size_t at = name.rfind(kEnding);
@@ -36,7 +36,7 @@ void set_aside_foreign_state(const fs::path& file, const fs::path& aside) {
   fs::create_directories(aside, ignored);
   const fs::path target = free_path(aside, file.filename().string());
   fs::rename(file, target, ignored);
-  log::warning("{}: is no state of an interrupted capture; it is {} now", file.string(),
+  log::warning("{}: is not the state of an interrupted capture; moved to {}", file.string(),
                target.string());
 }
 
@@ -56,7 +56,7 @@ void remove_states(const fs::path& state, const fs::path& aside) {
   std::error_code ignored;
   set_aside_foreign_state(state, aside);
   fs::remove(state, ignored);
-  const std::string others = state.filename().string() + "-";  // and I-of-N
+  const std::string others = state.filename().string() + "-";  // followed by I-of-N
   for (const SavedState& saved : saved_states(state.parent_path())) {
     if (saved.file.filename().string().starts_with(others)) fs::remove(saved.file, ignored);
   }

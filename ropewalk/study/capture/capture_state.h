@@ -11,33 +11,33 @@
 
 namespace ropewalk {
 
-// Where this process saves what it has gathered so far. Each of several has a file of its own, and
-// goes on from it where as many processes are started again.
+// The file in which this process saves the state of an unfinished capture. With several processes,
+// each has its own file, and resumes from it if the same number of processes is started again.
 std::optional<std::filesystem::path> state_path(const CaptureOptions& options);
 
-// What an interrupted capture saved.
+// The saved state of an interrupted capture.
 struct SavedState {
   std::filesystem::path file;
   StateInfo info;
 };
-// The saved state that `fits`: the one of this name, or of another label in the same folder. Only
-// states of this process count. Nothing where none fits.
+// The saved state for which `fits` is true: the one of this name, or of another label in the same
+// folder. Only states of this process are considered. Empty where there is none.
 std::optional<SavedState> find_state(const std::filesystem::path& state,
                                      const std::function<bool(const StateInfo&)>& fits);
 
-// Makes room for a state. A file of its name that is no state, is damaged or is somebody else's is
-// moved to `aside`.
+// Frees a state's name: a file of this name that is damaged, or not a state of ours, is moved to
+// `aside`.
 void set_aside_foreign_state(const std::filesystem::path& state,
                              const std::filesystem::path& aside);
 
-// Removes the states that captures saved under this name, of all processes. Other files of such
+// Removes the states that captures saved under this name, of all processes. Other files with such
 // names are moved to `aside`.
 void remove_states(const std::filesystem::path& state, const std::filesystem::path& aside);
 
-// Everything that interrupted captures saved in a folder.
+// All states that interrupted captures saved in a folder.
 std::vector<SavedState> saved_states(const std::filesystem::path& folder);
 
-// When to save: as often as costs no more than a twentieth of the time.
+// Decides when to save: so often that saving takes at most a twentieth of the time.
 class SavePacing {
  public:
   bool due() const { return Clock::now() - saved_ >= 20 * cost_; }

@@ -37,7 +37,7 @@ void move_folder(const fs::path& from, const fs::path& to) {
   }
 }
 
-// Folders in a folder, sorted; none where it is not there.
+// The folders in a folder, sorted; empty where the folder does not exist.
 std::vector<fs::path> folders_in(const fs::path& parent) {
   std::error_code error;
   std::vector<fs::path> folders;
@@ -64,12 +64,12 @@ std::vector<fs::path> replaced_captures(const fs::path& out) {
   return found;
 }
 
-// How long a capture took, by its description; where that cannot be read, long.
+// How long a capture took, from its description; infinite where that cannot be read.
 double measured_seconds(const fs::path& folder) {
   try {
     const Json seconds = read_json_file(folder / kCaptureName).at("seconds");
     if (seconds.is_number()) return seconds.get<double>();
-  } catch (const std::exception&) {  // of whatever kind the damage is
+  } catch (const std::exception&) {  // damage can cause any kind of exception
   }
   return kWorthKeeping;
 }
@@ -96,8 +96,8 @@ std::string today() {
   return text.data();
 }
 
-// The same numbers in other words.
-void describe_anew(StoredCapture& capture, const CaptureInfo& words) {
+// Updates names and wording in a capture's description; its numbers stay.
+void update_description(StoredCapture& capture, const CaptureInfo& words) {
   if (words.described() == capture.info.described()) return;
   write_file_atomically(capture.folder / kCaptureName, words.described().dump(2) + "\n");
   capture.info = words;
@@ -125,13 +125,14 @@ void CaptureStore::read() {
   }
   for (const fs::path& folder : folders) {
     try {
-      const SafetensorsFile whole(folder / kMomentsName);  // a header, and the size it states
+      // reads the header and checks the stated size
+      const SafetensorsFile whole(folder / kMomentsName);
       const fs::path description = folder / kCaptureName;
       CaptureInfo info = CaptureInfo::from_json(read_json_file(description), description.string());
       if (info.vectors) require_vectors(folder, info);
       captures_.push_back({folder, std::move(info), false});
     } catch (const SystemError&) {
-      throw;  // it may be whole, and another time it can be read
+      throw;  // the files may be intact, and readable another time
     } catch (const std::runtime_error& damaged) {
       log::warning("{}; this capture is not used", damaged.what());
       damaged_.insert(folder);
@@ -158,7 +159,7 @@ void CaptureStore::clear(const std::string& label) {
   std::error_code ignored;
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
   StoredCapture* there = find(folder);
-  if (there != nullptr && there->in_use) {  // under another name now, as if it had been renamed
+  if (there != nullptr && there->in_use) {  // it was moved here from another name, as if renamed
     there->folder = free_path(out_ / "checkpoints", label);
     move_folder(folder, there->folder);
     return;
@@ -171,7 +172,7 @@ void CaptureStore::adopt(StoredCapture& capture, const CaptureInfo& info) {
   CaptureInfo words = capture.info;
   words.names() = info.names();
   words.config = info.config;
-  describe_anew(capture, words);
+  update_description(capture, words);
   const fs::path target = folder_of(info.label);
   if (capture.folder == target) return;
   clear(info.label);
@@ -240,7 +241,8 @@ void CaptureStore::prune(const std::vector<std::string>& labels) {
   std::vector<fs::path> parents = folders_in(replaced);
   parents.push_back(replaced);
   std::error_code ignored;
-  for (const fs::path& parent : parents) fs::remove(parent, ignored);  // where it is empty
+  // fails, as intended, unless the folder is empty
+  for (const fs::path& parent : parents) fs::remove(parent, ignored);
 }
 
 }  // namespace ropewalk

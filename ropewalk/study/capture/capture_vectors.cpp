@@ -26,7 +26,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// What is known of the model: its config with overrides, else what vectors state.
+// The description of the model: its config with overrides, else what the vectors state.
 Json describe_model(const VectorsOptions& options, const VectorsSource& source) {
   int64_t layers = 0;
   for (const auto& [key, file] : source.streams) layers = std::max<int64_t>(layers, key.layer + 1);
@@ -40,7 +40,7 @@ Json describe_model(const VectorsOptions& options, const VectorsSource& source) 
   const JsonReader file(*options.model / "config.json");
   const ModelConfig config = read_text_model(override_config(file, options.config)).config;
   if (layers > config.n_layers) {
-    throw InputError("{}: has vectors of layer {}, and the model {} layers", source.title,
+    throw InputError("{}: has vectors of layer {}, but the model has {} layers", source.title,
                      layers - 1, config.n_layers);
   }
   return describe_config(config);

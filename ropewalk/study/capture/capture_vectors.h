@@ -10,37 +10,37 @@
 
 namespace ropewalk {
 
-// Captured vectors, to be made a capture: what `capture --vectors-from` and an experiment's
-// `vectors:` name.
+// Captured vectors from which a capture is made: the values of `capture --vectors-from` and of an
+// experiment's `vectors:`.
 struct VectorsOptions {
   std::string from;  // a folder, or hf://datasets/…
-  // Folder of the config.json that says of their model what they do not; its name, and overrides of
-  // the config.
+  // Folder of the config.json that completes the vectors' own description; the model's name, and
+  // overrides of the config.
   std::optional<std::filesystem::path> model;
-  std::string model_name;  // default: that of the vectors
+  std::string model_name;  // default: the name that the vectors state
   Json config = Json::object();
   std::string label;
-  int64_t context = 0;  // 0: not known
+  int64_t context = 0;  // 0: unknown
 };
 
-// Where they are, and what a capture of them will say of itself.
+// The vectors' files, and the description that a capture of them will have.
 struct FoundVectors {
   VectorsSource source;
-  CaptureInfo info;  // without documents and tokens, which are known once they are read
+  CaptureInfo info;  // without documents and tokens, which are known after reading
 };
 
-// Lists vectors and reads nothing of them. Throws InputError where they are not whole, or of
-// another model.
+// Lists vectors without reading them. Throws InputError where some are missing, or where they
+// belong to another model.
 FoundVectors describe_vectors(const VectorsOptions& options);
 
-// Their moments, as if a model had been measured. They must have been fetched.
+// Computes their moments, as if a model had been measured. The vectors must have been fetched.
 std::unique_ptr<MeasuredCapture> measure_vectors(const FoundVectors& vectors,
                                                  const std::filesystem::path& out,
                                                  const std::string& title);
 
-// All of it, for `capture --vectors-from`: fetches, measures and writes `out`. `model`, where it is
-// not empty, is a folder or a Hub model, of which the config at `revision` is fetched; without a
-// label, it is the folder's name or the revision.
+// Does all of this for `capture --vectors-from`: fetches, measures and writes `out`. A non-empty
+// `model` is a folder or a Hub model, whose config at `revision` is fetched. The default label is
+// the folder's name or the revision.
 void capture_vectors(VectorsOptions options, const std::string& model, const std::string& revision,
                      const std::filesystem::path& out);
 

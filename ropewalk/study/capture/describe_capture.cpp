@@ -22,7 +22,7 @@ std::string model_name(const ModelOptions& options) {
   return fs::absolute(options.model).lexically_normal().filename().string();
 }
 
-// Empty where it is no text: JSON holds nothing else.
+// Empty where the path is not valid UTF-8, which JSON requires.
 std::string absolute_text(const fs::path& path) {
   std::string text = fs::absolute(path).lexically_normal().string();
   return invalid_utf8_offset(text) ? "" : text;

@@ -57,16 +57,16 @@ int64_t DocumentMeasurement::longest() const {
   return static_cast<int64_t>(tokens);
 }
 
-// Whether what is written beside may stay in memory meanwhile, without anything being read more
-// often for it.
+// Whether a capture that is being written may stay in memory during this measurement, without
+// making it read anything more often.
 bool DocumentMeasurement::fits_with_pending(int64_t held) const {
   const OpenModel& model = setting_.model;
   const int64_t other = setting_.pending.bytes;
-  // A GPU's budget is its own memory; moments that are being written are in the machine's.
+  // A GPU's budget is its own memory, but moments that are being written are in the machine's.
   if (!model.device.is_cpu()) return held + other <= free_memory() / 2;
   if (held + other > model.memory / 4) return false;
   MemoryNeeds needs =
-      memory_needs(model.text.config, setting_.weights, longest(), /*collecting=*/0);
+      memory_needs(model.text.config, setting_.weights, longest(), /*collector_bytes=*/0);
   try {
     needs.reserved = held;
     const MemoryPlan alone = plan_memory(needs, model.memory);
@@ -119,7 +119,7 @@ void DocumentMeasurement::resume(const fs::path& state, std::function<Json()> id
   if (before_ == 0) return;
   if (loss_ != nullptr) loss_->restore(mine_.first(static_cast<size_t>(before_)), values);
   seconds_before_ = saved->seconds;
-  log::info("{}: going on after {} documents", setting_.label, before_);
+  log::info("{}: resuming after {} documents", setting_.label, before_);
 }
 
 void DocumentMeasurement::save(int64_t documents) const {
@@ -148,7 +148,7 @@ void DocumentMeasurement::run_pass(std::span<const Document> documents,
 }
 
 void DocumentMeasurement::run() {
-  // Of the table of embeddings rows alone are computed with, but all of it is hashed.
+  // Computing needs only some rows of the embedding table, but all of it is hashed.
   std::future<void> embedding =
       std::async(std::launch::async, [this] { setting_.weights.hash_embedding(); });
   std::future<void> memory;

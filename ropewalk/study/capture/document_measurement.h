@@ -24,67 +24,69 @@ class Progress;
 struct CaptureInfo;
 struct Edit;
 
-// A capture that is being written meanwhile.
+// A capture that is written while the next one is measured.
 struct PendingWrite {
-  int64_t bytes = 0;           // of memory that it holds
-  std::function<void()> wait;  // until it does not
+  int64_t bytes = 0;           // memory that it holds
+  std::function<void()> wait;  // waits until the memory is free
 };
 
-// What documents are measured with.
+// The settings with which documents are measured.
 struct MeasurementSetting {
   const OpenModel& model;
   const WeightReader& weights;
-  std::span<const Document> documents;  // of all processes together
-  std::string title;                    // of the progress
-  std::string label = {};               // of the checkpoint, in errors; empty: they name none
-  Communicator processes = {};          // that read a part each
-  bool pieces = false;                  // documents are pieces of texts
+  std::span<const Document> documents;  // the documents of all processes together
+  std::string title;                    // title of the progress bar
+  std::string label = {};       // the checkpoint's label, for errors; empty: errors name none
+  Communicator processes = {};  // each process reads a part
+  bool pieces = false;          // documents are pieces of texts
   PendingWrite pending = {};
 };
 
-// How edits are measured: in rounds of as many as the memory holds, those whose first edited layers
-// lie close together in one. A round computes the unedited pass once, and of each edit what comes
-// after that layer.
+// How edits are measured: in rounds with as many edits as fit into memory, where edits with similar
+// first edited layers share a round. A round computes the unedited pass once, and for each edit
+// only the layers from its first edited one on.
 struct EditPlan {
-  std::vector<std::vector<size_t>> rounds;  // of indexes of edits
-  double passes = 0;                        // what all of it costs, in unedited passes
-  int64_t hidden_bytes = 0;                 // of hidden states of one document and its edits
+  std::vector<std::vector<size_t>> rounds;  // indexes of edits, per round
+  double passes = 0;                        // the total cost, in unedited passes
+  int64_t hidden_bytes = 0;                 // hidden states of one document and all its edits
 };
 
-// Runs documents through a model, for every verb that does so: within the memory, from where an
-// interrupted one stopped, edits in rounds, and with what several processes measured joined in the
-// first one. It is told what to collect.
+// Runs documents through a model, for every verb that needs it. It keeps to the memory budget,
+// resumes where it was interrupted, measures edits in rounds, and joins what several processes
+// measured in the first one. What is collected is decided by its users.
 class DocumentMeasurement {
  public:
   explicit DocumentMeasurement(MeasurementSetting setting);
 
-  // Of these documents, those that this process reads.
+  // The documents that this process reads.
   std::span<const Document> documents() const { return mine_; }
 
-  // Leaves bytes of the memory to who collects. Where there is then no room for what is being
-  // written beside, waits for that.
+  // Reserves memory for collectors. Where this leaves no room for a capture that is being written,
+  // waits until it is written.
   void reserve(int64_t bytes);
 
-  // What to collect, before anything is run. All of it must outlive this.
+  // Adds a collector; must be called before run(). All collectors must outlive this object.
   void collect(Observer& observer);
   void collect(MomentsCollector& moments);
   void collect(LossCollector& loss);
 
-  // Goes on from the moments and losses that were saved in `state`, where they are of the same
-  // `identity` and documents, and saves there now and then.
+  // Resumes from the moments and losses that were saved in `state`, where they have the same
+  // `identity` and documents, and saves the state there now and then.
   void resume(const std::filesystem::path& state, std::function<Json()> identity);
 
-  // Runs what is not read yet, once. Throws InputError where a number is not finite.
+  // Runs the documents that were not read yet; must be called once. Throws InputError where a
+  // number is not finite.
   void run();
-  // What was measured of each document, in the first process of all documents. Completes what
-  // `info` says of weights and seconds. Collective.
+  // The values of each document: in the first process, of all documents. Fills in the weights and
+  // seconds of `info`. Collective.
   std::vector<DocumentValues> join(CaptureInfo& info);
 
-  // Throws UsageError where an edit cannot be done (check_edit) or the memory holds none.
-  // `collecting`: bytes that who watches a round holds of the device (Observer::workspace).
-  EditPlan plan_rounds(std::span<const Edit> edits, int64_t collecting) const;
-  // Runs edits, instead of run(). Of each round: `begin` gives who watches it, and `finished` is
-  // called with its edits. What that was called with stays true where a later round fails.
+  // Throws UsageError where an edit is impossible (check_edit), or where a single edit does not fit
+  // into memory. `collector_bytes`: bytes of the device that a round's collectors need
+  // (Observer::workspace).
+  EditPlan plan_rounds(std::span<const Edit> edits, int64_t collector_bytes) const;
+  // Runs edits, instead of run(). For each round, `begin` gives the collectors, and `finished` is
+  // called with the round's edits, whose results stay valid where a later round fails.
   void run_rounds(std::span<const Edit> edits, const EditPlan& plan,
                   const std::function<Observer&()>& begin,
                   const std::function<void(const std::vector<size_t>& round)>& finished);
@@ -99,26 +101,26 @@ class DocumentMeasurement {
   std::vector<DocumentValues> values_of(std::span<const Document> read) const;
   void save(int64_t documents) const;
   double seconds() const;
-  // Of a pass with its head, and of an edit beyond the pass that all share.
+  // The number of stages of a whole pass; edits count theirs from the shared pass on.
   int64_t stages() const { return setting_.weights.extent().last_stage() + 1; }
-  size_t edits_at_once(std::span<const Edit> edits, int64_t collecting) const;
-  int64_t longest() const;  // document, in tokens
+  size_t edits_at_once(std::span<const Edit> edits, int64_t collector_bytes) const;
+  int64_t longest() const;  // The length of the longest document, in tokens.
   static int64_t count_tokens(std::span<const Document> documents);
 
   MeasurementSetting setting_;
-  std::vector<Document> part_;  // of several processes: this one's documents
+  std::vector<Document> part_;  // this process's documents, where there are several
   std::span<const Document> mine_;
   std::vector<Observer*> observers_;
   MomentsCollector* moments_ = nullptr;
   LossCollector* loss_ = nullptr;
   int64_t held_ = 0;           // bytes of what is collected
-  int64_t pending_bytes_ = 0;  // of what is written meanwhile
+  int64_t pending_bytes_ = 0;  // bytes of a capture that is being written
   std::filesystem::path state_;
   std::function<Json()> identity_;
-  int64_t before_ = 0;         // documents that were read before
-  double seconds_before_ = 0;  // of reading these
+  int64_t before_ = 0;         // number of documents that were read before a resume
+  double seconds_before_ = 0;  // seconds spent on these
   Clock::time_point start_;
-  std::vector<DocumentValues> values_;  // of this process's documents
+  std::vector<DocumentValues> values_;  // values of this process's documents
 };
 
 }  // namespace ropewalk

@@ -9,20 +9,21 @@
 namespace ropewalk {
 namespace {
 
-// Edits of one round: more would save little of the pass that they share, and a round that somebody
-// interrupts is lost.
+// Most edits per round: more would save little of the shared pass, and an interrupted round is
+// lost.
 constexpr size_t kMostAtOnce = 16;
 
 }  // namespace
 
-// How many edits a round may have, of which all need as much room as the one that needs most.
-size_t DocumentMeasurement::edits_at_once(std::span<const Edit> edits, int64_t collecting) const {
+// How many edits fit into one round, if all need as much memory as the largest one.
+size_t DocumentMeasurement::edits_at_once(std::span<const Edit> edits,
+                                          int64_t collector_bytes) const {
   const ModelConfig& config = setting_.model.text.config;
   const WeightReader& weights = setting_.weights;
   const int64_t hidden = longest() * bytes_per_token(config, weights.element_size());
   size_t at_once = std::min(edits.size(), kMostAtOnce);
   for (const Edit& edit : edits) {
-    MemoryNeeds needs = memory_needs(config, weights, longest(), collecting, {&edit, 1});
+    MemoryNeeds needs = memory_needs(config, weights, longest(), collector_bytes, {&edit, 1});
     needs.reserved = held_ + pending_bytes_;
     const MemoryPlan plan = plan_memory(needs, setting_.model.memory);
     at_once = std::min(at_once, static_cast<size_t>(plan.hidden_budget / hidden - 1));
@@ -30,14 +31,15 @@ size_t DocumentMeasurement::edits_at_once(std::span<const Edit> edits, int64_t c
   return at_once;
 }
 
-EditPlan DocumentMeasurement::plan_rounds(std::span<const Edit> edits, int64_t collecting) const {
+EditPlan DocumentMeasurement::plan_rounds(std::span<const Edit> edits,
+                                          int64_t collector_bytes) const {
   EditPlan plan;
   if (edits.empty()) return plan;
   const ModelConfig& config = setting_.model.text.config;
   const int64_t tokens = longest();
   for (const Edit& edit : edits) check_edit(config, edit, tokens);
-  const size_t at_once = edits_at_once(edits, collecting);
-  // Stages of a pass that an edit has of its own.
+  const size_t at_once = edits_at_once(edits, collector_bytes);
+  // The number of stages that are computed separately for each edit.
   std::vector<int64_t> own(edits.size());
   std::transform(edits.begin(), edits.end(), own.begin(), [&](const Edit& edit) {
     const auto first = first_edited_layer(config, edit, tokens);

@@ -24,13 +24,13 @@ DocumentSet some_documents(const DocumentSet& documents, int64_t begin, int64_t 
   return some;
 }
 
-// Of measuring; a moments file does not say.
+// The seconds that measuring took; a moments file does not state them.
 double seconds_of(const fs::path& capture) {
   const fs::path description = capture / kCaptureName;
   return CaptureInfo::from_json(read_json_file(description), description.string()).seconds;
 }
 
-// Vectors stay as they are: the same files, in another folder.
+// Vectors do not change: the files are linked into the other folder.
 void link_files(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::create_hard_links, error);
@@ -39,7 +39,7 @@ void link_files(const fs::path& from, const fs::path& to) {
   fs::copy(from, to, fs::copy_options::recursive);  // a file system without hard links
 }
 
-// Of what is kept, these alone.
+// The options restricted to these names.
 KeepOptions only(const KeepOptions& keep, const std::set<std::string>& names) {
   KeepOptions named = keep_nothing();
   for (const KeepOption& option : kKeepOptions) {
@@ -55,7 +55,8 @@ void complete_capture(const CaptureOptions& options, const OpenModel& model,
                       StoredCapture* stored, CaptureStore& store) {
   const bool first = options.model.processes.first();
   if (first) {
-    log::info("{}: {} measured beside what is there", options.label, fmt::join(missing, ", "));
+    log::info("{}: {} measured in addition to what exists", options.label,
+              fmt::join(missing, ", "));
   }
   CaptureOptions addition = options;
   addition.keep = only(options.keep, missing);
@@ -70,7 +71,7 @@ void complete_capture(const CaptureOptions& options, const OpenModel& model,
   CaptureMoments whole = read_moments(stored->folder / kMomentsName);
   part.info.seconds = seconds_of(addition.out);
   whole.info = stored->info;
-  whole.info.moments.clear();  // capture.json alone has these
+  whole.info.moments.clear();  // only capture.json has these
   whole.info.vector_files.reset();
   whole.info.names() = part.info.names();
   whole.info.config = part.info.config;
@@ -92,10 +93,10 @@ void extend_capture(const CaptureOptions& options, const OpenModel& model,
   const bool first = processes.first();
   const int64_t there = processes.from_first(first ? stored->info.documents : 0);
   if (first) {
-    log::info("{}: {} of {} documents are there already", options.label, there,
+    log::info("{}: {} of {} documents exist already", options.label, there,
               documents.documents.size());
   }
-  // The rest is a capture of its own for a while, under a temporary name.
+  // The rest is first captured separately, under a temporary name.
   CaptureOptions rest = options;
   rest.out = temporary_path(options.out.string() + ".more");
   capture_documents(
@@ -106,7 +107,7 @@ void extend_capture(const CaptureOptions& options, const OpenModel& model,
   more.info.seconds = seconds_of(rest.out);
   CaptureMoments whole = read_moments(stored->folder / kMomentsName);
   const double seconds = stored->info.seconds;
-  whole.info = more.info;  // the same but for names, which are the new ones now
+  whole.info = more.info;  // equal except for names, where the new ones apply
   whole.info.seconds = seconds;
   join_capture(whole, std::move(more));
   AtomicFolder folder(options.out);

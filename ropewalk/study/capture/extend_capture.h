@@ -8,14 +8,14 @@
 
 namespace ropewalk {
 
-// Reads those of `documents` that come after the first ones, which `stored` holds already, and puts
-// a capture of them all in the place of options.label. Collective; `stored` is the first process's,
-// and of no use to others any more.
+// Reads the documents that come after those in `stored`, which holds the first ones, and replaces
+// the capture of options.label by one of all documents. Collective; only the first process uses
+// `stored`, which is no longer valid afterwards.
 void extend_capture(const CaptureOptions& options, const OpenModel& model,
                     const DocumentSet& documents, StoredCapture* stored, CaptureStore& store);
 
-// Measures what `stored` lacks, on the same documents, and puts a capture that has it too in the
-// place of options.label: what is there stays as it is. Collective, as above.
+// Measures what `stored` lacks, on the same documents, and replaces the capture of options.label by
+// one that also has this; what exists does not change. Collective, as above.
 void complete_capture(const CaptureOptions& options, const OpenModel& model,
                       const DocumentSet& documents, const std::set<std::string>& missing,
                       StoredCapture* stored, CaptureStore& store);

@@ -18,8 +18,8 @@
 namespace ropewalk {
 namespace {
 
-// The program's code, torch's and Arrow's libraries and their start-up state, measured on x86-64
-// Linux (tests/golden/model/test_models.py compares), with the buffer of the vectors writer.
+// The program's code, the libraries of torch and Arrow after their start, and the buffer of the
+// vectors writer, measured on x86-64 Linux (tests/golden/model/test_models.py compares).
 constexpr int64_t kProgram = int64_t{150} << 20;
 
 std::string ranges(const std::vector<int64_t>& layers) {
@@ -34,13 +34,13 @@ std::string ranges(const std::vector<int64_t>& layers) {
   return text.empty() ? "none" : text;
 }
 
-int64_t collecting(const OpenModel& model) {
+int64_t collector_bytes(const OpenModel& model) {
   const CaptureShape shape = collector_options({}, model, {}).shape(model.text.config.d_head);
   return moments_workspace(model.text.config, shape, model.context, model.dtype, model.device);
 }
 
 MemoryNeeds weight_needs(const OpenModel& model) {
-  return memory_needs(model.text.config, model.weights(), model.context, collecting(model));
+  return memory_needs(model.text.config, model.weights(), model.context, collector_bytes(model));
 }
 
 // The lines of format_inspection().
@@ -106,12 +106,12 @@ class Inspection {
                          ? ""
                          : fmt::format(" (and {} on disk)", bytes(memory["moments_spooled_bytes"])),
                      memory["documents_per_group"].get<int64_t>()));
-    // On a GPU the budget covers activations.
+    // On a GPU, the budget is for activations only.
     line("", fmt::format("{}: {} for activations; {} for the program",
                          json_["device"] == "cuda" ? "of it" : "on top",
                          bytes(memory["activations_bytes"]), bytes(memory["program_bytes"])));
-    line("cost",
-         fmt::format("{:.3g} TFLOP a document", json_["flops_per_document"].get<double>() / 1e12));
+    line("cost", fmt::format("{:.3g} TFLOP per document",
+                             json_["flops_per_document"].get<double>() / 1e12));
   }
 
   const std::string& text() const { return text_; }
@@ -133,8 +133,8 @@ class Inspection {
 
 }  // namespace
 
-// Multiply-adds of one document, twice: projections and MLP by weights, attention by the causal
-// half.
+// Floating-point operations for one document: two per multiply-add, counting projections and MLP by
+// their weights and attention by the causal half.
 double flops_per_document(const OpenModel& model) {
   const ModelConfig& c = model.text.config;
   const auto tokens = static_cast<double>(model.context);
@@ -193,7 +193,7 @@ Json inspect_model(const OpenModel& model) {
                     {"hidden_bytes_per_document", hidden},
                     {"documents_per_group", std::max<int64_t>(1, plan.hidden_budget / hidden)},
                     {"activations_bytes", layer_workspace(config, model.context, model.dtype,
-                                                          model.device, collecting(model))},
+                                                          model.device, collector_bytes(model))},
                     {"program_bytes", kProgram + kVectorsBuffer}};
   json["flops_per_document"] = flops_per_document(model);
   return json;

@@ -7,19 +7,19 @@
 
 namespace ropewalk {
 
-// Bytes the vectors writer may hold before it writes.
+// Most bytes that the vectors writer collects before it writes them.
 inline constexpr int64_t kVectorsBuffer = int64_t{16} << 20;
 
-// What `ropewalk inspect` shows: describe_config plus weights, memory and cost for one document of
-// the context. All sizes in bytes.
+// The output of `ropewalk inspect`: describe_config plus weights, memory and cost of one document
+// of the context's length. All sizes in bytes.
 Json inspect_model(const OpenModel& model);
 
-// Parts of that: floating-point operations, which take no weights to know; bytes of weights as they
-// are computed with.
+// Parts of it: floating-point operations, which can be computed without weights; and the bytes of
+// weights in the dtype of the computation.
 double flops_per_document(const OpenModel& model);
 int64_t needed_weights(const OpenModel& model);
 
-// The same for people.
+// The inspection as text.
 std::string format_inspection(const Json& inspection);
 
 }  // namespace ropewalk

@@ -20,8 +20,9 @@ namespace {
 
 void require_predictions(const CaptureOptions& options, const OpenModel& model) {
   if (model.context >= 2) return;
-  throw UsageError("{}: a context of {} has no token that predicts another; expected at least 2",
-                   options.model.from_file ? "context" : "--context", model.context);
+  throw UsageError(
+      "{}: found a context of {}, in which no token predicts another; expected at least 2",
+      options.model.from_file ? "context" : "--context", model.context);
 }
 
 void require_predictions(const DocumentSet& documents) {
@@ -66,7 +67,7 @@ void measure_loss(const CaptureOptions& given) {
   CaptureOptions options = given;
   options.title = "loss";
   options.model.head = true;
-  options.model.sliding = true;  // `weights` is that of a capture of every head
+  options.model.sliding = true;  // `weights` must be as in a capture of every head
   options.model.heads.reset();
   const Communicator& processes = options.model.processes;
   OpenModel model;

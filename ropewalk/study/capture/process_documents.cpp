@@ -16,7 +16,7 @@ constexpr std::array kCounts{&DocumentSet::total_tokens,   &DocumentSet::entries
                              &DocumentSet::skipped_empty,  &DocumentSet::skipped_short,
                              &DocumentSet::longest_skipped};
 
-// What there is of a document beside its tokens.
+// A document without its tokens.
 struct Header {
   int64_t index;
   int64_t example_id;

@@ -10,16 +10,16 @@ namespace ropewalk {
 
 class Communicator;
 
-// Gives the first process's documents to all `processes`, so that a corpus is read once and all
-// agree on it. Collective.
+// Sends the first process's documents to all `processes`, so that the corpus is read once and all
+// have the same documents. Collective.
 void broadcast_documents(DocumentSet& documents, const Communicator& processes);
 
-// Every n-th document, starting with the i-th: what part i of n reads.
+// Every n-th document, starting with the i-th: the part that process i of n reads.
 std::vector<Document> part_of_documents(std::span<const Document> documents, int64_t part,
                                         int64_t parts);
 DocumentSet part_of_documents(const DocumentSet& documents, int64_t part, int64_t parts);
 
-// Their places among the kept documents.
+// The documents' indexes among the kept documents.
 std::vector<int64_t> indexes_of(std::span<const Document> documents);
 
 }  // namespace ropewalk

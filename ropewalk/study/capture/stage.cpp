@@ -9,7 +9,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Empty where there is no such file.
+// Empty where the file does not exist.
 std::string digest_of(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored) ? sha256_file(path) : std::string();

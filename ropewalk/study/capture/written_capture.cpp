@@ -17,7 +17,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// The files of vectors that a capture may have: one for every head, unless none was sampled.
+// The files of vectors that a capture may have: one per head, or none where nothing was sampled.
 std::set<fs::path> vector_files(const fs::path& folder, const CaptureInfo& info) {
   info.config.require_heads((folder / kCaptureName).string());
   const auto group = static_cast<int32_t>(info.config.n_q_heads / info.config.n_kv_heads);
@@ -29,7 +29,7 @@ std::set<fs::path> vector_files(const fs::path& folder, const CaptureInfo& info)
   return files;
 }
 
-// 0: it is not there.
+// The size of a file; 0 where it is missing.
 int64_t bytes_of(const fs::path& file) {
   std::error_code error;
   const auto size = fs::file_size(file, error);
@@ -47,7 +47,7 @@ std::string hash_of(const fs::path& path) {
   return hash_stretch({file.data(), static_cast<size_t>(file.size())}).hex();
 }
 
-// One hash of all files of vectors and of whose they are.
+// One hash of all files of vectors, and of the heads to which they belong.
 std::string hash_vectors(const fs::path& folder, const CaptureInfo& info) {
   std::string hashes;
   for (const fs::path& file : vector_files(folder, info)) {
@@ -61,7 +61,7 @@ void require_whole_vectors(const fs::path& folder, const CaptureInfo& info) {
   if (!info.vectors) return;
   require_vectors(folder, info);
   if (info.vector_files->hash == hash_vectors(folder, info)) return;
-  throw InputError("{}: are not as they were written", (folder / kVectorsName).string());
+  throw InputError("{}: have changed since they were written", (folder / kVectorsName).string());
 }
 
 }  // namespace
@@ -72,15 +72,15 @@ void require_vectors(const fs::path& folder, const CaptureInfo& info) {
   }
   const int64_t bytes = vector_bytes(folder, info);
   if (info.vector_files->bytes == bytes) return;
-  throw InputError("{}: holds {} bytes, not the {} that were written",
-                   (folder / kVectorsName).string(), bytes, info.vector_files->bytes);
+  throw InputError("{}: has {} bytes, but {} were written", (folder / kVectorsName).string(), bytes,
+                   info.vector_files->bytes);
 }
 
 CaptureInfo describe_in(const fs::path& folder, CaptureInfo info) {
   info.moments = hash_of(folder / kMomentsName);
   std::error_code ignored;
   if (info.vectors &&
-      fs::is_directory(folder / kVectorsName, ignored)) {  // what was merged has none
+      fs::is_directory(folder / kVectorsName, ignored)) {  // a merged capture has none
     info.vector_files = {vector_bytes(folder, info), hash_vectors(folder, info)};
   }
   write_file_atomically(folder / kCaptureName, info.described().dump(2) + "\n");
@@ -95,15 +95,15 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
   try {
     info = CaptureInfo::from_json(read_json_file(file), file.string());
   } catch (const InputError& damaged) {
-    log::warning("{}; names are those of {}", damaged.what(), kMomentsName);
+    log::warning("{}; using the names in {}", damaged.what(), kMomentsName);
     return std::nullopt;
   }
   try {
     require_complete_moments(folder, info);
   } catch (const InputError& changed) {
     throw InputError(
-        "{}, by the hash in {}; measure it again, or name the file itself to take it "
-        "as it is",
+        "{}, by the hash in {}; measure it again, or name the file itself to use it without this "
+        "check",
         changed.what(), kCaptureName);
   }
   return info.names();
@@ -111,7 +111,7 @@ std::optional<CaptureNames> current_names(const fs::path& folder) {
 
 void require_complete_moments(const fs::path& folder, const CaptureInfo& info) {
   if (info.moments.empty() || info.moments == hash_of(folder / kMomentsName)) return;
-  throw InputError("{}: is not as it was written", (folder / kMomentsName).string());
+  throw InputError("{}: has changed since it was written", (folder / kMomentsName).string());
 }
 
 void require_complete(const fs::path& folder, const CaptureInfo& info) {
@@ -121,7 +121,7 @@ void require_complete(const fs::path& folder, const CaptureInfo& info) {
 
 CaptureMoments read_capture(const fs::path& capture, Blocks blocks, Tokens tokens) {
   const fs::path path = moments_path(capture);
-  // Says more of damage than a hash.
+  // Reading explains damage better than a hash does.
   CaptureMoments moments = read_moments(path, blocks, tokens);
   if (const auto names = current_names(capture)) moments.info.names() = *names;
   return moments;

@@ -55,7 +55,7 @@ std::string read_statistic(const YamlValue& value) {
 }
 
 void read_figures(const YamlValue& value, Experiment& experiment) {
-  AskedFigures& figures = experiment.figures;
+  RequestedFigures& figures = experiment.figures;
   value.map({{"statistics",
               [&](const YamlValue& v) {
                 for (const YamlValue& one : v.list()) {
@@ -74,8 +74,8 @@ void read_figures(const YamlValue& value, Experiment& experiment) {
                 for (const YamlValue& one : v.list()) {
                   const std::vector<YamlValue> pair = one.list();
                   if (pair.size() != 2) {
-                    one.fail(fmt::format(
-                        "found a list of {}, expected two statistics: [ACROSS, UP]", pair.size()));
+                    one.fail(fmt::format("found a list of {}, expected two statistics: [X, Y]",
+                                         pair.size()));
                   }
                   figures.portraits.emplace_back(read_statistic(pair[0]), read_statistic(pair[1]));
                 }
@@ -92,7 +92,7 @@ void read_keep(const YamlValue& value, KeepCount& member) {
   member = *count;
 }
 
-// What captures keep.
+// The keys that say what captures keep.
 void add_keep_options(std::vector<YamlValue::Key>& keys, Experiment& experiment) {
   for (const KeepOption& option : kKeepOptions) {
     keys.push_back({option.key, [&](const YamlValue& value) {
@@ -106,7 +106,7 @@ void add_keep_options(std::vector<YamlValue::Key>& keys, Experiment& experiment)
 void check_portraits(const Experiment& experiment, const std::map<std::string, int>& lines) {
   std::vector<std::string> labels;
   for (const Phase& phase : experiment.phases) {
-    if (phase.revisions) return;  // labels are known once the revisions are
+    if (phase.revisions) return;  // labels are only known after the revisions are listed
     for (const CheckpointEntry& entry : phase.checkpoints) {
       labels.push_back(entry.label);
       for (const std::string& label : phase.labels_of(entry)) labels.push_back(label);
@@ -114,7 +114,7 @@ void check_portraits(const Experiment& experiment, const std::map<std::string, i
   }
   for (const std::string& label : experiment.portraits) {
     if (std::find(labels.begin(), labels.end(), label) != labels.end()) continue;
-    std::vector<std::string_view> others;  // that are not portrayed already
+    std::vector<std::string_view> others;  // figures without their own portrait
     for (const std::string& known : labels) {
       const auto& asked = experiment.portraits;
       if (std::find(asked.begin(), asked.end(), known) == asked.end()) others.push_back(known);
@@ -154,8 +154,8 @@ int Experiment::model_line_of(const Phase& phase) const {
 }
 
 fs::path Experiment::folder_in(const fs::path& folder, const CheckpointEntry& entry) const {
-  // Without a revision of its own, a subfolder is one of the model's; one of several models is
-  // its folder itself.
+  // Without a revision of its own, a subfolder belongs to the model's; for one of several models it
+  // is the folder itself.
   const bool inside = *entry.revision == "main" && (models || !entry.subfolder.empty());
   const fs::path found = inside ? folder : folder / *entry.revision;
   return (entry.subfolder.empty() ? found : found / entry.subfolder).lexically_normal();
@@ -190,8 +190,8 @@ Experiment read_experiment(const fs::path& asked) {
       {"precision",
        [](const YamlValue& v) {
          throw UsageError(
-             "{}: precision is no key any more; write documents: N under corpus: the end of a run "
-             "says how many a standard error of 0.005 takes, and captures are added to",
+             "{}: the key precision was removed; write documents: N under corpus: the end of a run "
+             "says how many a standard error of 0.005 needs, and existing captures are extended",
              v.where());
        }},
       {"portraits", [&](const YamlValue& v) { read_portraits(v, experiment, portrait_lines); }},
@@ -203,7 +203,7 @@ Experiment read_experiment(const fs::path& asked) {
        }},
       {"device",
        [&](const YamlValue& v) {
-         experiment.device = v.text();  // checked where the machine is known
+         experiment.device = v.text();  // checked later, on the machine that runs the experiment
          experiment.device_line = v.line();
        }},
       {"memory",

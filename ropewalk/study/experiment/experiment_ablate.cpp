@@ -6,7 +6,7 @@
 namespace ropewalk {
 namespace {
 
-// One value or a list of them, each parsed by what the command line takes.
+// Reads one value or a list of values, each with the parser of the command line.
 template <typename Name>
 std::vector<Name> read_names(const YamlValue& value, Name (*parse)(const std::string&)) {
   std::vector<Name> names;
@@ -15,12 +15,12 @@ std::vector<Name> read_names(const YamlValue& value, Name (*parse)(const std::st
     try {
       names.push_back(parse(one.text()));
     } catch (const UsageError& error) {
-      // The field is named by the file's line.
+      // The line in the file replaces the name of the field.
       const std::string text = error.what();
       one.fail(text.substr(std::min(text.size(), error.field().size() + 1)));
     }
   }
-  if (names.empty()) value.fail("names none; expected at least one");
+  if (names.empty()) value.fail("the list is empty; expected at least one");
   return names;
 }
 
@@ -52,11 +52,12 @@ void check_ablate(const Experiment& experiment) {
   const Experiment::Ablate& ablate = *experiment.ablate;
   const std::string line = experiment.at(ablate.line);
   if (experiment.from_vectors()) {
-    throw InputError("{}: ablate: needs checkpoints to run, and captured vectors are none", line);
+    throw InputError("{}: ablate: needs checkpoints with weights; those here are captured vectors",
+                     line);
   }
   if (!experiment.corpus.documents) {
     throw InputError(
-        "{}: ablate: takes the corpus's entries after those that are measured; say how many are "
+        "{}: ablate: uses the corpus's entries after the measured ones; say how many are measured "
         "with corpus: {{documents: N}}",
         line);
   }
@@ -66,8 +67,8 @@ void check_ablate(const Experiment& experiment) {
     }
     if (edit.needs_others() && ablate.documents < 2) {
       throw InputError(
-          "{}: ablate: the edit '{}' takes the mean over other documents; expected documents of at "
-          "least 2",
+          "{}: ablate: the edit '{}' needs the mean over other documents; expected documents: 2 or "
+          "more",
           line, edit.text);
     }
   }

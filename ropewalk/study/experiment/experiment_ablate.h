@@ -6,10 +6,10 @@ namespace ropewalk {
 
 class YamlValue;
 
-// The key `ablate` of an experiment.
+// Reads the key `ablate` of an experiment.
 void read_ablate(const YamlValue& value, Experiment& experiment);
 
-// What it needs of other keys. Throws InputError with its line.
+// Checks that other keys give what it needs. Throws InputError with its line.
 void check_ablate(const Experiment& experiment);
 
 }  // namespace ropewalk

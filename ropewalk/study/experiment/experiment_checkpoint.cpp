@@ -15,8 +15,8 @@ std::string read_label(const YamlValue& value) {
            c == '-';
   });
   if (label.size() > kLongestLabel) {
-    value.fail(fmt::format("a label of {} characters; at most {} can name a folder", label.size(),
-                           kLongestLabel));
+    value.fail(fmt::format("a label of {} characters; a folder's name can have at most {}",
+                           label.size(), kLongestLabel));
   }
   if (!allowed || label.starts_with('.')) {
     value.fail(
@@ -31,8 +31,8 @@ std::string read_subfolder(const YamlValue& value) {
   const fs::path path(value.text());
   for (const fs::path& name : path) {
     if (name.empty() || name == "." || name == ".." || name.has_root_directory()) {
-      value.fail(fmt::format("'{}' is no folder inside a repository; write it as hf_ckpt/16.78B",
-                             path.string()));
+      value.fail(fmt::format(
+          "'{}' is not a folder inside a repository; write it like hf_ckpt/16.78B", path.string()));
     }
   }
   return path.string();
@@ -52,10 +52,10 @@ CheckpointEntry read_checkpoint(const YamlValue& value) {
   const bool weights = entry.revision || !entry.subfolder.empty();
   if (entry.path.has_value() + weights + entry.random.has_value() + entry.vectors.has_value() !=
       1) {
-    value.fail(fmt::format(
-        "'{}' needs exactly one of path: FOLDER, revision: NAME (or subfolder: FOLDER of it), "
-        "random: SEED and vectors: PLACE",
-        entry.label));
+    value.fail(
+        fmt::format("'{}' needs exactly one of path: FOLDER, revision: NAME (or subfolder: FOLDER "
+                    "of it), random: SEED and vectors: PATH",
+                    entry.label));
   }
   if (weights && !entry.revision) entry.revision = "main";
   return entry;
@@ -92,8 +92,8 @@ void check_text(const Experiment& experiment, const std::map<std::string, int>& 
                                     [](const CheckpointEntry& entry) { return !entry.vectors; });
     if (phase.revisions || other != phase.checkpoints.end()) {
       throw InputError(
-          "{}: checkpoints with weights and captured vectors read other documents; make two "
-          "experiments of them",
+          "{}: checkpoints with weights and captured vectors have read different documents; make "
+          "two experiments",
           experiment.at(phase.revisions ? phase.line : other->line));
     }
   }

@@ -9,16 +9,17 @@ namespace ropewalk {
 
 class YamlValue;
 
-// A label: it names folders. A subfolder: names of folders, one inside another.
+// Reads a label, which must be usable as a folder's name; and a subfolder, which may be several
+// folders deep.
 std::string read_label(const YamlValue& value);
 std::string read_subfolder(const YamlValue& value);
 
-// Reads one of a phase's checkpoints.
+// Reads one checkpoint of a phase.
 CheckpointEntry read_checkpoint(const YamlValue& value);
 
-// Checkpoints with weights read text, and captured vectors have read theirs: an experiment has a
-// corpus and what goes with it, or vectors alone. `lines` are those of the keys at the top of the
-// file; 0: not there.
+// Checks that an experiment has either a corpus with its keys, or vectors only: checkpoints with
+// weights read text, and captured vectors already did. `lines` are the lines of the keys at the top
+// of the file; 0: the key is missing.
 void check_text(const Experiment& experiment, const std::map<std::string, int>& lines);
 
 }  // namespace ropewalk

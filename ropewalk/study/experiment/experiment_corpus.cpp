@@ -14,7 +14,7 @@ void read_corpus(const YamlValue& value, Experiment& experiment) {
         "found a single value; write corpus: {path: FILE}, or {dataset: org/name, split: test}");
   }
   DatasetName dataset;
-  std::string only_of_datasets;  // a key that a file has no use for
+  std::string only_of_datasets;  // a key that only datasets use
   const auto of_dataset = [&](std::string& into) {
     return [&into, &only_of_datasets](const YamlValue& v) {
       into = v.text();
@@ -32,7 +32,7 @@ void read_corpus(const YamlValue& value, Experiment& experiment) {
           dataset.id = v.text();
           corpus.line = v.line();
           if (!is_hub_id(dataset.id)) {
-            v.fail(fmt::format("'{}' is no dataset of the Hub; write org/name, or path: FILE",
+            v.fail(fmt::format("'{}' is not a dataset on the Hub; write org/name, or path: FILE",
                                dataset.id));
           }
         }},
@@ -50,7 +50,7 @@ void read_corpus(const YamlValue& value, Experiment& experiment) {
   if (!dataset.id.empty()) {
     corpus.dataset = dataset;
   } else if (!only_of_datasets.empty()) {
-    value.fail(fmt::format("{} is for a dataset: org/name; a path has none", only_of_datasets));
+    value.fail(fmt::format("{} needs dataset: org/name; remove it for a path", only_of_datasets));
   }
 }
 

@@ -8,7 +8,7 @@ namespace ropewalk {
 
 class YamlValue;
 
-inline constexpr int64_t kMostTokens = INT32_MAX;  // of a document
+inline constexpr int64_t kMostTokens = INT32_MAX;  // per document
 
 // Reads `corpus:` of an experiment.
 void read_corpus(const YamlValue& value, Experiment& experiment);

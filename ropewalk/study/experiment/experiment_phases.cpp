@@ -74,7 +74,7 @@ Phase read_phase(const YamlValue& value) {
   return phase;
 }
 
-// Labels name folders: each stands for one checkpoint of all.
+// Checks that labels are unique, because they name folders.
 class UsedLabels {
  public:
   explicit UsedLabels(const Experiment& experiment) : experiment_(experiment) {}
@@ -91,7 +91,7 @@ class UsedLabels {
   std::map<std::string, int> lines_;
 };
 
-// One model as a phase of a single checkpoint.
+// Reads one model as a phase with a single checkpoint.
 Phase read_model(const YamlValue& value) {
   Phase phase;
   phase.line = value.line();
@@ -110,16 +110,16 @@ Phase read_model(const YamlValue& value) {
   const bool part = entry.revision || !entry.subfolder.empty();
   if ((entry.path && (phase.model || part || entry.vectors)) || (entry.vectors && part) ||
       (!entry.path && !entry.vectors && !phase.model)) {
-    value.fail(fmt::format(
-        "'{}' needs one of model: org/name (with revision or subfolder, where it has them), path: "
-        "FOLDER and vectors: PLACE (with model, for its config)",
-        entry.label));
+    value.fail(
+        fmt::format("'{}' needs one of model: org/name (with revision or subfolder, where it has "
+                    "them), path: FOLDER and vectors: PATH (with model, for its config)",
+                    entry.label));
   }
   if (phase.contexts.size() > 1) {
-    value.fail(fmt::format(
-        "'{}': models of one study have one context each; measure several in an experiment of "
-        "this model alone",
-        entry.label));
+    value.fail(
+        fmt::format("'{}': models that are compared have one context each; measure several "
+                    "contexts in an experiment with this model only",
+                    entry.label));
   }
   if (!entry.path && !entry.vectors && !entry.revision) entry.revision = "main";
   phase.checkpoints.push_back(std::move(entry));
@@ -135,7 +135,7 @@ void read_phases(const YamlValue& value, Experiment& experiment) {
     Phase phase = read_phase(one);
     const auto [same, fresh] = phases.try_emplace(phase.name, phase.line);
     if (!fresh) {
-      one.fail(fmt::format("a phase named '{}' is already in line {}; name this one differently",
+      one.fail(fmt::format("a phase named '{}' is already in line {}; choose another name",
                            phase.name, same->second));
     }
     for (const CheckpointEntry& entry : phase.checkpoints) labels.take(entry);
@@ -166,15 +166,15 @@ void check_phases(const Experiment& experiment, const std::map<std::string, int>
   if (models == 0) return;
   if (phases > 0) {
     throw InputError(
-        "{}: models and phases: write one of them; models stand side by side, and "
-        "phases are the training of one",
+        "{}: models and phases: write only one of them; models are compared with each other, "
+        "phases are the training of one model",
         experiment.at(models));
   }
   const std::pair<const char*, const char*> alone[] = {{"model", "name it in each of them"},
                                                        {"axis", "remove it"}};
   for (const auto& [key, instead] : alone) {
     if (lines.at(key) == 0) continue;
-    throw InputError("{}: {} is for the checkpoints of one run, and these are several models; {}",
+    throw InputError("{}: {} is for the checkpoints of one run, but these are several models; {}",
                      experiment.at(lines.at(key)), key, instead);
   }
 }

@@ -4,11 +4,11 @@
 
 namespace ropewalk {
 
-// The most blocks of documents that a capture may have. Analysis takes time and memory with their
-// square: of 256 blocks and 128 dimensions, most of a GiB for each core.
+// Most blocks of documents in a capture. The analysis takes time and memory with the square of
+// their number: with 256 blocks and 128 dimensions, nearly a GiB per core.
 inline constexpr int64_t kMostBlocks = 256;
 
-// The most principal components of a head that a table has rows of.
+// Most principal components of a head that a table has rows for.
 inline constexpr int64_t kMostComponents = 1024;
 
 }  // namespace ropewalk

@@ -35,8 +35,8 @@ std::vector<std::string> names() {
 fs::path ready_made_experiment(const std::string& name) {
   const std::vector<std::string> known = names();
   if (std::binary_search(known.begin(), known.end(), name)) return folder() / (name + kEnding);
-  throw InputError("{}: neither a file nor a ready-made experiment; {}", name,
-                   known.empty() ? fmt::format("there is none in {}", folder().string())
+  throw InputError("{}: is neither a file nor a ready-made experiment; {}", name,
+                   known.empty() ? fmt::format("{} has none", folder().string())
                                  : fmt::format("these are {}", fmt::join(known, ", ")));
 }
 

@@ -18,7 +18,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// A piece of a name: words, or a number that follows them.
+// A part of a name: letters, or a number that follows them.
 struct NamePiece {
   std::string text;
   double number = -1;
@@ -47,7 +47,7 @@ double multiple(char unit) {
   }
 }
 
-// The number at the start of `text`, with its unit: "1.5T", "40000", "32k". Moves past it.
+// The number at the start of `text` with its unit: "1.5T", "40000", "32k". Removes it from `text`.
 double take_number(std::string_view& text) {
   const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   size_t end = digits;
@@ -56,7 +56,7 @@ double take_number(std::string_view& text) {
   }
   double number = std::strtod(std::string(text.substr(0, end)).c_str(), nullptr);
   text.remove_prefix(end);
-  // A unit stands alone: "4k-to", not "4knots".
+  // A unit is a word of its own: "4k-to", not "4knots".
   const bool alone = text.size() == 1 || (text.size() > 1 && std::isalpha(text[1]) == 0);
   if (alone && multiple(text.front()) > 0) {
     number *= multiple(text.front());
@@ -82,9 +82,9 @@ std::vector<NamePiece> pieces(std::string_view name) {
   return result;
 }
 
-constexpr int kLast = 2;  // the era of a run's result
+constexpr int kLast = 2;  // the era of a run's final weights
 
-// Which part of training a name is of, where its words do not sort that way.
+// The part of training to which a name belongs, where sorting by its words would be wrong.
 int era(const std::vector<NamePiece>& name) {
   const std::string& word = name.empty() ? "" : name.front().text;
   if (word == "main" || word == "master" || word == "final") return kLast;
@@ -103,7 +103,7 @@ std::string label_of(std::string revision) {
 
 std::vector<std::string> all_revisions(const Experiment& experiment, const Phase& phase) {
   if (!experiment.model) {
-    throw InputError("{}: revisions \"{}\" need a model; write model: org/name or a folder",
+    throw InputError("{}: revisions \"{}\" needs a model; write model: org/name or a folder",
                      experiment.at(phase.line), *phase.revisions);
   }
   std::vector<std::string> names;
@@ -161,7 +161,7 @@ std::optional<RevisionStep> revision_step(const std::string& name) {
 }
 
 std::vector<std::pair<int64_t, int64_t>> missing_steps(std::vector<int64_t> steps) {
-  constexpr size_t kLeast = 3;  // equal distances that make a rhythm
+  constexpr size_t kLeast = 3;  // fewest equal distances that count as regular
   std::sort(steps.begin(), steps.end());
   std::map<int64_t, size_t> distances;
   for (size_t i = 1; i < steps.size(); ++i) ++distances[steps[i] - steps[i - 1]];
@@ -170,7 +170,7 @@ std::vector<std::pair<int64_t, int64_t>> missing_steps(std::vector<int64_t> step
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<std::pair<int64_t, int64_t>> gaps;
   if (usual == distances.end() || usual->second < kLeast || usual->first <= 0) return gaps;
-  size_t even = 0;  // distances of the evenly spaced part, from the first usual one on
+  size_t even = 0;  // number of distances in the regular part, from its first one on
   for (size_t i = 1; i < steps.size(); ++i) {
     const int64_t distance = steps[i] - steps[i - 1];
     if (even > 0 || distance == usual->first) ++even;
@@ -178,13 +178,13 @@ std::vector<std::pair<int64_t, int64_t>> missing_steps(std::vector<int64_t> step
       gaps.emplace_back(steps[i - 1] + usual->first, steps[i] - usual->first);
     }
   }
-  // Where most distances are others, steps are spaced by another rule, as on a logarithmic axis.
+  // Where most distances differ, steps follow another rule, such as a logarithmic one.
   if (2 * usual->second <= even) gaps.clear();
   return gaps;
 }
 
 void expand_revisions(Experiment& experiment) {
-  std::map<std::string, std::string> labels;  // and what they stand for
+  std::map<std::string, std::string> labels;  // from a label to its revision
   for (const Phase& phase : experiment.phases) {
     for (const CheckpointEntry& entry : phase.checkpoints) labels[entry.label] = entry.label;
   }
@@ -196,8 +196,8 @@ void expand_revisions(Experiment& experiment) {
       return ::fnmatch(phase.revisions->c_str(), name.c_str(), 0) != 0;
     });
     if (names.empty()) {
-      throw InputError("{}: revisions \"{}\" match none of the {} of {}", experiment.at(phase.line),
-                       *phase.revisions, count, *experiment.model);
+      throw InputError("{}: revisions \"{}\" matches none of the {} of {}",
+                       experiment.at(phase.line), *phase.revisions, count, *experiment.model);
     }
     std::sort(names.begin(), names.end(), trained_before);
     for (const std::string& name : names) {
@@ -207,14 +207,16 @@ void expand_revisions(Experiment& experiment) {
       entry.line = phase.line;
       if (entry.label.size() > kLongestLabel) {
         throw InputError(
-            "{}: revision '{}' has {} characters, and at most {} can name a folder; list it under "
-            "checkpoints, with a label",
+            "{}: revision '{}' has {} characters, but a folder's name can have at most {}; list it "
+            "under checkpoints, with a label",
             experiment.at(phase.line), printable_excerpt(name, 60), name.size(), kLongestLabel);
       }
       const auto [same, fresh] = labels.try_emplace(entry.label, name);
       if (!fresh) {
-        throw InputError("{}: revision '{}' would get the label '{}', as '{}' has already",
-                         experiment.at(phase.line), name, entry.label, same->second);
+        throw InputError(
+            "{}: revision '{}' would get the label '{}', which '{}' already has; list one of them "
+            "under checkpoints, with another label",
+            experiment.at(phase.line), name, entry.label, same->second);
       }
       phase.checkpoints.push_back(std::move(entry));
     }

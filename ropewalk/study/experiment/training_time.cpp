@@ -17,11 +17,12 @@ bool is_separator(char c) { return c == '-' || c == '_' || c == '='; }
 
 struct ParsedNumber {
   int64_t value = 0;
-  char suffix = 0;  // 'k', 'm', 'b' or 't' where there is one
+  char suffix = 0;  // 'k', 'm', 'b' or 't', if there is one
   size_t end = 0;
 };
 
-// "40000", "0005000", "1.5k", "428b" at a place of a name in small letters; whole once multiplied.
+// Parses "40000", "0005000", "1.5k" or "428b" at an index of a lower-case name. The number must be
+// an integer after its suffix is applied.
 std::optional<ParsedNumber> number_at(std::string_view name, size_t at) {
   size_t end = at;
   const auto skip_digits = [&] {
@@ -53,7 +54,8 @@ std::optional<ParsedNumber> number_at(std::string_view name, size_t at) {
   return number;
 }
 
-// The number after the last `word` that has one: "step-40000", "steps_40k".
+// The number after the last occurrence of `word` that is followed by one: "step-40000",
+// "steps_40k".
 std::optional<ParsedNumber> number_after(std::string_view name, std::string_view word) {
   std::optional<ParsedNumber> found;
   for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
@@ -70,7 +72,7 @@ bool of_tokens(const std::optional<ParsedNumber>& number) {
   return number && (number->suffix == 'b' || number->suffix == 't');
 }
 
-// "hf_ckpt/16.78b": a folder of checkpoints by their tokens.
+// The tokens in the name of a folder of checkpoints: "hf_ckpt/16.78b".
 std::optional<ParsedNumber> tokens_of_folder(std::string_view name) {
   const size_t slash = name.rfind('/');
   if (slash == std::string_view::npos) return std::nullopt;

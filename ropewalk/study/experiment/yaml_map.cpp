@@ -35,7 +35,7 @@ struct IgnoreEvents : YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// 0, 1, or 2 for more. YAML::LoadAll finds documents without end in some texts.
+// The number of documents: 0, 1, or 2 for more. On some texts YAML::LoadAll does not end.
 int count_documents(const std::string& text) {
   std::istringstream stream(text);
   YAML::Parser parser(stream);
@@ -145,7 +145,8 @@ Json YamlValue::json() const {
   return json(*this, values_left);
 }
 
-// Counts, as an alias may stand for a value that holds itself, or for any number of others.
+// The number of values is limited, because an alias may stand for a value that contains itself, or
+// for many others.
 Json YamlValue::json(const YamlValue& top, int& values_left) const {
   if (--values_left < 0) top.fail("holds too many values, or itself through an alias");
   if (node_.IsNull()) return {};
@@ -185,11 +186,11 @@ void YamlValue::map(const std::vector<Key>& keys) const {
     if (key == keys.end()) {
       const std::string near = nearest(name, names);
       at_key.fail(fmt::format("key '{}' is unknown; {}", printable(name),
-                              near.empty() ? fmt::format("known are {}", fmt::join(names, ", "))
-                                           : fmt::format("did you mean '{}'?", near)));
+                              near.empty()
+                                  ? fmt::format("known keys are {}", fmt::join(names, ", "))
+                                  : fmt::format("did you mean '{}'?", near)));
     }
-    if (!seen.insert(name).second)
-      at_key.fail(fmt::format("key '{}' is here twice; remove one", name));
+    if (!seen.insert(name).second) at_key.fail(fmt::format("duplicate key '{}'; remove one", name));
     key->read(
         YamlValue(pair.second, file_, name_.empty() ? name : name_ + "." + name, at_key.line()));
   }
@@ -214,8 +215,8 @@ YamlValue parse_yaml(const std::string& text, const std::filesystem::path& file)
   if (const auto bad = invalid_utf8_offset(text)) {
     refuse(text.begin() + static_cast<int64_t>(*bad), "is not UTF-8", "save the file as UTF-8");
   }
-  // YAML allows no others; yaml-cpp uses some for itself, and makes texts of them that are no
-  // UTF-8.
+  // YAML forbids these characters. yaml-cpp uses some of them internally, and turns them into texts
+  // that are not valid UTF-8.
   const auto control = std::find_if(text.begin(), text.end(), [](char c) {
     return c == '\x7f' || (c >= 0 && c < ' ' && c != '\t' && c != '\n' && c != '\r');
   });

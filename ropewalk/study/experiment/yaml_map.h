@@ -14,28 +14,28 @@
 
 namespace ropewalk {
 
-// Strict reading of YAML: everything that is not expected is an InputError with file, line, what
-// was found and what to write instead.
+// Reads YAML strictly: everything unexpected is an InputError with file, line, what was found and
+// what to write instead.
 class YamlValue {
  public:
-  // A value that is left out has the line of its key.
+  // An empty value has the line of its key.
   YamlValue(YAML::Node node, std::string file, std::string name, int key_line = 0);
 
-  int line() const { return line_; }  // from 1
+  int line() const { return line_; }  // counted from 1
   const std::string& name() const { return name_; }
-  std::string where() const;  // "run.yaml:12"
+  std::string where() const;  // The file and the line, "run.yaml:12".
   bool is_map() const { return node_.IsMap(); }
   bool is_list() const { return node_.IsSequence(); }
   bool is_null() const { return node_.IsNull(); }
 
   std::string text() const;
-  // A text that tables and figures show (kLongestTitle).
+  // A text that tables and figures show, of at most kLongestTitle characters.
   std::string title() const;
-  // Whole numbers may carry underscores or spaces nowhere: as YAML writes them.
+  // An integer in YAML's notation: without underscores and spaces.
   int64_t integer(int64_t least, int64_t most) const;
   double positive() const;
   bool flag() const;
-  // One of the words, with the nearest one suggested.
+  // One of the words; an error suggests the most similar one.
   std::string word(const std::vector<std::string_view>& words) const;
   std::vector<YamlValue> list() const;
   // Numbers, texts, flags, maps and lists as JSON; at most a thousand of them.
@@ -46,16 +46,17 @@ class YamlValue {
     std::function<void(const YamlValue&)> read;
     bool required = false;
   };
-  // Reads a map. Unknown and repeated keys are errors, the former with a suggestion.
+  // Reads a map. Unknown and repeated keys are errors; for unknown ones, a similar key is
+  // suggested.
   void map(const std::vector<Key>& keys) const;
 
-  // "run.yaml:12: heads.count: <text>"
+  // Throws an error such as "run.yaml:12: heads.count: <text>".
   [[noreturn]] void fail(const std::string& text) const;
 
  private:
   Json json(const YamlValue& top, int& values_left) const;
   [[noreturn]] void expected(const std::string& what) const;
-  // The same, with a hint where a number is there, but in quotes.
+  // Throws this error, with a hint where the value is a number in quotes.
   [[noreturn]] void expected_number(const std::string& what) const;
   std::string found() const;
 
@@ -65,9 +66,9 @@ class YamlValue {
   int line_;
 };
 
-// The text of a file, at most of some megabytes. Throws SystemError where it cannot be read.
+// The text of a file of at most a few megabytes. Throws SystemError where it cannot be read.
 std::string read_yaml_text(const std::filesystem::path& file);
-// Its top. Throws InputError, which names the file, on a text that is not YAML.
+// The top-level value. Throws InputError naming the file where the text is not YAML.
 YamlValue parse_yaml(const std::string& text, const std::filesystem::path& file);
 
 }  // namespace ropewalk

@@ -31,7 +31,7 @@ void drop_unwanted_accumulators(CaptureMoments& moments, const Experiment& exper
   asked.keep = keep_both(asked.keep, experiment.keep);
   if (!experiment.keep.loss) moments.document_values.clear();
   const KeepRecords records = kept_records(asked);
-  // Of other numerics it is not comparable with what others have.
+  // Other versions cannot be compared with the captures of this one.
   std::erase_if(moments.info.accumulators, [&](const auto& kept) {
     const auto found = records.find(kept.first);
     const KeepOption* const option = find_keep_option(kept.first);
@@ -54,7 +54,7 @@ void Analyses::start(const PlannedCheckpoint& planned,
                      std::shared_ptr<const MeasuredCapture> capture) {
   if (!capture->in_memory()) return;
   const AnalysisMemory memory = analysis_memory(planned);
-  // What is gathered, the same as it will be read, and on the way from the one to the other.
+  // The moments in memory, a copy as a reader gets them, and what the analysis needs.
   const int64_t bytes = 2 * capture->bytes() + memory.most();
   const std::lock_guard lock(mutex_);
   if (bytes > memory.budget) return;
@@ -90,7 +90,7 @@ void Analyses::start(const MeasuredCheckpoint& measured) {
 
 int64_t Analyses::bytes() {
   const std::lock_guard lock(mutex_);
-  int64_t most = 0;  // one at a time
+  int64_t most = 0;  // analyses run one at a time
   for (const auto& [key, begun] : begun_) {
     if (!begun.done()) most = std::max(most, begun.bytes);
   }

@@ -14,24 +14,24 @@
 
 namespace ropewalk {
 
-// Analyses of the checkpoints of a study, made on a thread of their own while others are measured.
-// The study must outlive it.
+// Analyses the checkpoints of a study on a thread of its own, while other checkpoints are measured.
+// The study must outlive this object.
 class Analyses {
  public:
   explicit Analyses(const Study& study) : study_(study) {}
 
-  // Begins with a checkpoint whose capture is in memory and about to be written, unless others are
-  // under way (until its turn came, it would stay there) or the study's memory does not hold it
-  // beside what is analysed.
+  // Starts to analyse a checkpoint whose capture is still in memory and about to be written. Does
+  // nothing where other analyses are waiting, because the capture would stay in memory until its
+  // turn, or where the study's memory has no room for it.
   void start(const PlannedCheckpoint& planned, std::shared_ptr<const MeasuredCapture> capture);
-  // Begins with a checkpoint whose capture is written, once those before it are done; not twice.
-  // From any thread.
+  // Starts to analyse a checkpoint whose capture is written, after those before it; does nothing
+  // where it was already started. May be called by any thread.
   void start(const MeasuredCheckpoint& measured);
-  // Bytes that those that are begun take at once; and waits for them.
+  // The bytes that started analyses need at the same time; and a function that waits for them.
   int64_t bytes();
   void wait();
-  // The analysis of a checkpoint, made now where it was not begun. Throws InputError where its
-  // moments are not those that were written.
+  // The analysis of a checkpoint; it is computed now where it was not started. Throws InputError
+  // where the moments are not those that were written.
   CheckpointTable take(const MeasuredCheckpoint& measured);
 
  private:
@@ -46,10 +46,10 @@ class Analyses {
 
   const Study& study_;
   std::mutex mutex_;
-  // By the hash of moments and the label: a capture that was replaced meanwhile has another. What
-  // is not written yet has none.
+  // The key is the hash of the moments and the label: a capture that was replaced meanwhile has
+  // another hash. A capture that is not written yet has no entry.
   std::map<std::pair<std::string, std::string>, PendingAnalysis> begun_;
-  Worker worker_{/*aside=*/true};  // ends first
+  Worker worker_{/*aside=*/true};  // must be destroyed first
 };
 
 }  // namespace ropewalk

@@ -20,7 +20,7 @@ AnalysisMemory analysis_memory(const PlannedCheckpoint& planned) {
   const ModelConfig& config = model.text.config;
   AnalysisMemory memory;
   memory.budget = model.device.is_cpu() ? model.memory : kNoBounds;
-  // Totals in float64, blocks in float32.
+  // Totals are float64, blocks float32.
   const int64_t kept =
       moments_bytes(config, model.heads, collector_options(capture, model, {})).all;
   memory.moments = kept / capture.blocks + kept / 2;
@@ -40,8 +40,7 @@ void warn_of_memory(const Study& study) {
   if (whose == nullptr) return;
   log::warning(
       "memory: a budget of {} is too small for the analysis of '{}', whose moments ({}) and work "
-      "on "
-      "one core ({}) need {}: this run takes as much; fewer blocks or heads take less",
+      "on one core ({}) need {}: this run will use that much; fewer blocks or heads need less",
       format_bytes(most.budget), whose->capture.label, format_bytes(most.moments),
       format_bytes(most.core), format_bytes(most.least()));
 }

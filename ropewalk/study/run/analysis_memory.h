@@ -7,23 +7,23 @@ namespace ropewalk {
 struct PlannedCheckpoint;
 struct Study;
 
-// What the analysis of a capture takes of the memory that a study may have.
+// How much of a study's memory the analysis of a capture needs.
 struct AnalysisMemory {
-  int64_t budget = 0;   // of the study
-  int64_t moments = 0;  // all of the capture's, as they are read
-  int64_t core = 0;     // for each core that works
+  int64_t budget = 0;   // the study's limit
+  int64_t moments = 0;  // all moments of the capture, after reading
+  int64_t core = 0;     // per working core
 
   int64_t least() const { return moments + core; }
-  int64_t most() const;  // with all cores
-  // What cores may share.
+  int64_t most() const;  // if all cores work
+  // The bytes that remain for the cores.
   int64_t for_cores() const { return budget - moments; }
 };
 
-// Of a planned checkpoint: reads its config. On a GPU the budget is the GPU's, and analyses, which
-// take the machine's memory, have no bounds; nor have those of vectors.
+// For a planned checkpoint, whose config is read. On a GPU the limit is about the GPU's memory; the
+// analysis uses the machine's memory and is then not limited. Neither are analyses of vectors.
 AnalysisMemory analysis_memory(const PlannedCheckpoint& planned);
 
-// Says so where the budget is less than what the analysis of a checkpoint takes on one core.
+// Warns where the limit is lower than what the analysis of a checkpoint needs on one core.
 void warn_of_memory(const Study& study);
 
 }  // namespace ropewalk

@@ -17,7 +17,7 @@ namespace {
 
 using Kind = AuditFinding::Kind;
 
-// Everything but what differs between programs that write the same config.
+// The config without entries that differ between programs that write the same config.
 Json settings(const AuditSubject& subject) {
   const JsonReader config = override_config(*subject.config, subject.phase->config);
   return describe_config(read_text_model(config).config).flatten();
@@ -43,7 +43,7 @@ void find_duplicates(const std::vector<AuditSubject>& subjects,
     if (subject.weights.empty()) continue;
     auto& group = same[subject.weights];
     group.push_back(&subject);
-    if (group.size() > 1) continue;  // of duplicates, the first speaks for all
+    if (group.size() > 1) continue;  // duplicates are reported once, by their first checkpoint
     for (const auto& file : subject.weights) files[file].push_back(&subject);
   }
   for (const AuditSubject& subject : subjects) {
@@ -77,7 +77,7 @@ void find_changes(const std::vector<AuditSubject>& subjects, std::vector<AuditFi
           {Kind::config, fmt::format("'{}': {}", subject.entry->label, error.what())});
       continue;
     }
-    // Between phases, settings may change: that is what phases are for.
+    // Settings may change between phases: this is what phases are for.
     if (before != nullptr && before->phase == subject.phase) {
       std::set<std::string> keys;
       for (const Json* json : {&former, &now}) {
@@ -170,7 +170,7 @@ std::string format_audit(const Experiment& experiment, const Audit& audit) {
       fmt::format("{}: {}, {}\n", experiment.name,
                   format_number_of(static_cast<int64_t>(audit.checkpoints), "checkpoint"),
                   audit.findings.empty()
-                      ? "nothing odd"
+                      ? "no problems found"
                       : format_number_of(static_cast<int64_t>(audit.findings.size()), "finding"));
   return text;
 }

@@ -16,9 +16,9 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kParallel = 8;  // requests at a time
+constexpr size_t kParallel = 8;  // most requests at a time
 
-// Notes the weights among a revision's files, and what is missing.
+// Records the weights among a revision's files, and what is missing.
 void read_files(const std::vector<HubFile>& files, AuditSubject& subject) {
   std::set<std::string> names;
   for (const HubFile& file : files) names.insert(file.name);
@@ -35,7 +35,7 @@ void read_files(const std::vector<HubFile>& files, AuditSubject& subject) {
   std::set<int> counts;
   for (const HubFile& file : files) {
     const int count = container.shard_count(file.name);
-    // An index may name its shards as it likes; most number them.
+    // An index may give its shards any name; most number them.
     const bool shard = index && (numbered ? count > 0 : file.name.ends_with(container.ending));
     if (!shard && (index || file.name != container.single())) continue;
     subject.weights[file.name] = file.etag;
@@ -71,7 +71,7 @@ void read_hub(const std::string& id, const std::string& commit, AuditSubject& su
   for (HubFile& file : files) file.name = fs::path(file.name).filename().string();
   read_files(files, subject);
   if (!found) return;
-  // The same bytes serve every revision, so most configs cost no request.
+  // Most revisions share one config file, so most cost no request.
   hub.fetch(repository, commit, std::vector{*found}, {"config.json", false, {}});
   try {
     subject.config.emplace(hub.cache(repository).file(commit, found->name));
@@ -91,22 +91,22 @@ void read_folder(const fs::path& folder, bool read_weights,
   }
 }
 
-// A model that checkpoints without a path are of.
-struct Place {
+// A model that contains checkpoints without a path of their own.
+struct ModelSource {
   std::string name;
-  fs::path folder;                          // empty: on the Hub
-  std::map<std::string, std::string> refs;  // there, and their commits
+  fs::path folder;                          // empty: the model is on the Hub
+  std::map<std::string, std::string> refs;  // branches and tags on the Hub, with their commits
 };
 
-// The models of checkpoints, by their phases; the Hub is asked once for each.
-std::map<const Phase*, const Place*> find_model_sources(const Experiment& experiment,
-                                                        const std::vector<AuditSubject>& subjects,
-                                                        std::map<std::string, Place>& indexes) {
-  std::map<const Phase*, const Place*> found;
+// The models of checkpoints, by phase; the Hub is asked once per model.
+std::map<const Phase*, const ModelSource*> find_model_sources(
+    const Experiment& experiment, const std::vector<AuditSubject>& subjects,
+    std::map<std::string, ModelSource>& indexes) {
+  std::map<const Phase*, const ModelSource*> found;
   for (const AuditSubject& subject : subjects) {
     const std::optional<std::string>& name = experiment.model_of(*subject.phase);
     if (subject.entry->path || found.contains(subject.phase)) continue;
-    Place& index = indexes.try_emplace(name.value_or("")).first->second;
+    ModelSource& index = indexes.try_emplace(name.value_or("")).first->second;
     found[subject.phase] = &index;
     if (!index.name.empty()) continue;
     index.name = name.value_or("");
@@ -130,8 +130,8 @@ std::map<const Phase*, const Place*> find_model_sources(const Experiment& experi
 void read_subjects(const Experiment& experiment, bool read_weights,
                    const std::shared_ptr<KnownHeaders>& headers,
                    std::vector<AuditSubject>& subjects) {
-  std::map<std::string, Place> indexes;
-  const std::map<const Phase*, const Place*> models =
+  std::map<std::string, ModelSource> indexes;
+  const std::map<const Phase*, const ModelSource*> models =
       find_model_sources(experiment, subjects, indexes);
   run_parallel(subjects.size(), kParallel, {}, [&](size_t i, const std::stop_token&) {
     AuditSubject& subject = subjects[i];
@@ -139,7 +139,7 @@ void read_subjects(const Experiment& experiment, bool read_weights,
     if (entry.path) {
       return read_folder(experiment.resolve(*entry.path), read_weights, headers, subject);
     }
-    const Place& index = *models.at(subject.phase);
+    const ModelSource& index = *models.at(subject.phase);
     if (!index.folder.empty()) {
       return read_folder(experiment.folder_in(index.folder, entry), read_weights, headers, subject);
     }

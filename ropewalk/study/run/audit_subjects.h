@@ -12,21 +12,23 @@
 
 namespace ropewalk {
 
-// What is known of a checkpoint without its weights.
+// What is known about a checkpoint without reading its weights.
 struct AuditSubject {
   const Phase* phase = nullptr;
   const CheckpointEntry* entry = nullptr;
-  std::map<std::string, std::string> weights;  // name of a weight file (or "all") and its hash
+  // from the name of a weight file (or "all") to its hash
+  std::map<std::string, std::string> weights;
   std::optional<JsonReader> config;
   std::vector<std::string> missing;
 };
 
-// Fills in what is known where the checkpoints are: on the Hub or in folders.
+// Fills in what can be learned from the Hub or from the folders.
 void read_subjects(const Experiment& experiment, bool read_weights,
                    const std::shared_ptr<KnownHeaders>& headers,
                    std::vector<AuditSubject>& subjects);
 
-// Of captured vectors: the hashes of those that a run takes, and findings for the others.
+// The same for captured vectors: the hashes of those that a run uses, and findings about the
+// others.
 void read_vectors(const Experiment& experiment, std::vector<AuditSubject>& subjects,
                   std::vector<AuditFinding>& findings);
 

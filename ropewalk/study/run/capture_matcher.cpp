@@ -10,9 +10,9 @@
 namespace ropewalk {
 namespace {
 
-// What decides the second moments. Weights are compared when all else agrees; ids belong to the
-// documents.
-Json way_of(Json identity) {
+// The properties that decide the second moments. Weights are compared last, when all else agrees;
+// ids belong to the documents.
+Json second_moment_identity(Json identity) {
   identity.erase("weights");
   identity.erase("kept");
   if (identity.contains("vectors") && identity["vectors"].is_object()) {
@@ -23,7 +23,7 @@ Json way_of(Json identity) {
 
 std::string ids_of(const CaptureInfo& info) { return info.vectors ? info.vectors->ids : ""; }
 
-// Of a Hub checkpoint the config is enough: its weights may be missing.
+// For a Hub checkpoint the config is enough: its weights may not be downloaded.
 std::optional<OpenModel> open_planned(const PlannedCheckpoint& planned) {
   if (planned.vectors) return std::nullopt;
   const ModelOptions& options = planned.capture.model;
@@ -43,10 +43,10 @@ CaptureMatcher::CaptureMatcher(const Study& study, const PlannedCheckpoint& plan
       documents_(
           study.documents_for(planned, model ? model->context : planned.vectors->info.context)),
       info_(model ? describe_capture(planned.capture, *model, documents_) : planned.vectors->info),
-      identity_(way_of(info_.identity())) {}
+      identity_(second_moment_identity(info_.identity())) {}
 
 bool CaptureMatcher::same_measure(const CaptureInfo& other) {
-  return way_of(other.identity()) == identity_ && same_weights(other);
+  return second_moment_identity(other.identity()) == identity_ && same_weights(other);
 }
 
 std::set<std::string> CaptureMatcher::missing(const CaptureInfo& other) const {
@@ -60,7 +60,7 @@ std::set<std::string> CaptureMatcher::missing(const CaptureInfo& other) const {
 }
 
 bool CaptureMatcher::same_documents(const CaptureInfo& other) const {
-  if (planned_.vectors) return true;  // which are those of the vectors
+  if (planned_.vectors) return true;  // which are compared through their vectors
   return other.corpus == info_.corpus && ids_of(other) == ids_of(info_);
 }
 
@@ -72,8 +72,8 @@ bool CaptureMatcher::begins_with(const CaptureInfo& other) const {
 }
 
 std::string CaptureMatcher::why_not_extended() const {
-  if (info_.vectors) return "vectors are written in one go";
-  if (chunked_) return "the blocks of a text that is cut depend on its length";
+  if (info_.vectors) return "vectors cannot be added to";
+  if (chunked_) return "the block of a piece depends on the length of its text";
   return {};
 }
 
@@ -88,15 +88,15 @@ bool CaptureMatcher::can_resume(const StateInfo& state, int64_t before) {
   if (!same || !weights.is_string()) return false;
   CaptureInfo other;
   other.weights = weights.get<std::string>();
-  return way_of(state.identity) == identity_ &&
+  return second_moment_identity(state.identity) == identity_ &&
          state.identity.value("kept", Json::object()) == keep_json(info_.accumulators) &&
          same_weights(other);
 }
 
 std::string CaptureMatcher::difference(const CaptureInfo& other) {
-  Json before = way_of(other.identity());
+  Json before = second_moment_identity(other.identity());
   Json now = identity_;
-  // Of other documents, where they are cut says nothing more.
+  // Where documents differ, how texts are cut into pieces says nothing more.
   if (other.documents != info_.documents) before["pieces"] = now["pieces"] = 0;
   if (before == now && !same_weights(other)) {
     if (planned_.vectors) return "the vectors changed";
@@ -105,15 +105,15 @@ std::string CaptureMatcher::difference(const CaptureInfo& other) {
   std::string text = describe_difference(before, now);
   if (same_documents(other)) return text;
   const bool alone = text.empty();
-  const bool comparable = other.context == info_.context;  // else each document is another
+  const bool comparable = other.context == info_.context;  // otherwise every document differs
   const bool fewer = other.documents < info_.documents;
   if (other.documents == info_.documents && !comparable) return text;
   if (!alone) text += ", ";
   if (other.documents == info_.documents) {
-    return text + (other.corpus == info_.corpus ? "other ids of documents" : "other documents");
+    return text + (other.corpus == info_.corpus ? "other document ids" : "other documents");
   }
   text += fmt::format("documents: {} → {}", other.documents, info_.documents);
-  if (!fewer) return text + ", which sums of them all cannot give";
+  if (!fewer) return text + ", which cannot be computed from sums over all documents";
   if (comparable && !begins_with(other)) return text + ", others";
   const std::string why_not = why_not_extended();
   return alone && !why_not.empty() ? fmt::format("{}, and {}", text, why_not) : text;

@@ -9,41 +9,43 @@
 
 namespace ropewalk {
 
-// A checkpoint of a study, compared with captures. Weights are read only where everything else
-// agrees, and once.
+// Compares a checkpoint of a study with captures. Weights are read only where everything else
+// agrees, and only once.
 class CaptureMatcher {
  public:
   CaptureMatcher(const Study& study, const PlannedCheckpoint& planned);
 
   const PlannedCheckpoint& planned() const { return planned_; }
-  // As a capture of it will describe itself, without the weights' digest.
+  // The description that a capture of it would have, without the weights' digest.
   const CaptureInfo& info() const { return info_; }
 
-  // Measured in the same way, on whatever documents and whatever it keeps beside second moments.
+  // Whether the capture was measured in the same way, whatever its documents and its accumulators
+  // besides second moments.
   bool same_measure(const CaptureInfo& other);
-  // What the experiment asks for and the other lacks, or has of other numerics: what its file names
-  // and what has no switch. What it would keep by default is no reason to measure again.
+  // The accumulators that the experiment requests and the capture lacks, or has from another
+  // version: those that the file names, and those without a switch. Accumulators that are kept by
+  // default only are no reason to measure again.
   std::set<std::string> missing(const CaptureInfo& other) const;
   bool same_documents(const CaptureInfo& other) const;
-  // Whether another one read just the first of these documents, and not all.
+  // Whether the capture read the first of these documents, but not all.
   bool begins_with(const CaptureInfo& other) const;
-  // Why the rest of the documents cannot be added to a capture; empty where they can.
+  // The reason why the other documents cannot be added to a capture; empty where they can.
   std::string why_not_extended() const;
-  // Whether an interrupted capture can go on: it read documents one after another, the first of
-  // them after `before` others.
+  // Whether an interrupted capture can resume: it read consecutive documents, the first of them
+  // after `before` others.
   bool can_resume(const StateInfo& state, int64_t before);
 
-  // In words; empty: there is no difference.
+  // The difference in words; empty where there is none.
   std::string difference(const CaptureInfo& other);
 
  private:
-  // `model`: none of captured vectors.
+  // `model`: null for captured vectors.
   CaptureMatcher(const Study& study, const PlannedCheckpoint& planned,
                  const std::optional<OpenModel>& model);
   bool same_weights(const CaptureInfo& other);
 
   const PlannedCheckpoint& planned_;
-  const std::set<std::string>& named_;  // of the experiment
+  const std::set<std::string>& named_;  // accumulators that the experiment names
   bool chunked_;
   const DocumentSet& documents_;
   CaptureInfo info_;

@@ -14,7 +14,7 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether the bytes are to blame. Where capture.json has no hash, nobody knows.
+// Whether wrong bytes are the reason. Unknown, and therefore false, where capture.json has no hash.
 bool is_damaged(const MeasuredCheckpoint& measured) {
   try {
     require_complete(measured.folder, measured.info);
@@ -26,11 +26,11 @@ bool is_damaged(const MeasuredCheckpoint& measured) {
 
 // Discards a damaged capture with a warning, so that its checkpoint is measured again. A second
 // failure of the same checkpoint is not damage: it ends the run instead of looping.
-void give_up_capture(const Study& study, const MeasuredCheckpoint& measured, const InputError& why,
-                     std::set<std::string>& again) {
+void discard_damaged_capture(const Study& study, const MeasuredCheckpoint& measured,
+                             const InputError& why, std::set<std::string>& again) {
   const std::string& label = measured.planned->capture.label;
   if (!again.insert(label).second) {
-    throw InputError("{}, also after '{}' was measured again", why.what(), label);
+    throw InputError("{}, even after '{}' was measured again", why.what(), label);
   }
   try {
     discard_capture(study.out, measured.folder);
@@ -51,7 +51,7 @@ CheckpointTable analyze_checkpoint(const Study& study, const MeasuredCheckpoint&
     if (!is_damaged(measured)) {
       throw AnalysisFailure(measured.planned->capture.label, error, measured.folder);
     }
-    give_up_capture(study, measured, error, again);
+    discard_damaged_capture(study, measured, error, again);
     throw DamagedCapture(error.what());
   }
   checkpoint.label = measured.planned->capture.label;
@@ -62,7 +62,8 @@ CheckpointTable analyze_checkpoint(const Study& study, const MeasuredCheckpoint&
   checkpoint.tokens = time.tokens.value_or(CheckpointTable::kUnknown);
   checkpoint.independent_model = study.experiment.models;
   checkpoint.model = study.experiment.models ? checkpoint.label : study.experiment.name;
-  // All read the same documents, each cut to its own context: pairs are by the whole ones.
+  // All checkpoints read the same documents, cut to their contexts; they are paired by the uncut
+  // ones.
   const auto& documents = study.documents[measured.planned->text].documents;
   for (size_t i = 0; i < std::min(checkpoint.documents.size(), documents.size()); ++i) {
     checkpoint.documents[i] = {documents[i].index, documents[i].prefix_digest};

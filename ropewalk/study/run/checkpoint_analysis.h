@@ -19,11 +19,11 @@ class DamagedCapture : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A whole capture that cannot be analysed.
+// An undamaged capture that cannot be analysed.
 class AnalysisFailure : public InputError {
  public:
   AnalysisFailure(std::string label, const InputError& why, const std::filesystem::path& folder)
-      : InputError("'{}' cannot be analysed: {}; {} is left as it is", label, why.what(),
+      : InputError("'{}' cannot be analysed: {}; {} is not changed", label, why.what(),
                    folder.string()),
         label_(std::move(label)) {}
   const std::string& label() const { return label_; }

@@ -68,8 +68,8 @@ CheckpointLocation locate_config(const Experiment& experiment, const Phase& phas
   }
   const CheckpointEntry& entry = phase.checkpoints[index];
   throw InputError(
-      "{}: '{}' has random weights, and its phase no other checkpoint whose config it could take; "
-      "move it into one that has",
+      "{}: '{}' has random weights, but its phase has no other checkpoint whose config it could "
+      "use; move it into a phase that has one",
       experiment.at(entry.line), entry.label);
 }
 

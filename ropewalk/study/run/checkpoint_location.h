@@ -8,8 +8,8 @@
 
 namespace ropewalk {
 
-// Where a checkpoint that has weights of its own is, or the config of captured vectors. On the Hub,
-// only its config is fetched.
+// The location of a checkpoint with weights of its own, or of the config of captured vectors. From
+// the Hub, only the config is fetched.
 struct CheckpointLocation {
   std::filesystem::path folder;
   std::optional<HubCheckpoint> hub;

@@ -13,8 +13,8 @@ namespace {
 
 using Action = CheckpointTask::Action;
 
-// The capture that is not in use, fits and has the most documents; of as many, that in the label's
-// own folder.
+// The capture that is not in use, fits, and has the most documents; among equals, the one in the
+// label's own folder.
 template <typename Fits>
 StoredCapture* find_capture(CaptureStore& store, const std::string& label, const Fits& fits) {
   StoredCapture* best = nullptr;
@@ -26,9 +26,10 @@ StoredCapture* find_capture(CaptureStore& store, const std::string& label, const
   return best;
 }
 
-// A capture of the same checkpoint and context from before its contexts became several, or one.
-const StoredCapture* of_other_label(CaptureStore& store, const PlannedCheckpoint& planned,
-                                    const CaptureInfo& info) {
+// A capture of the same checkpoint and context from when it had another number of contexts, and
+// therefore another label.
+const StoredCapture* capture_with_other_label(CaptureStore& store, const PlannedCheckpoint& planned,
+                                              const CaptureInfo& info) {
   for (const StoredCapture& capture : store.captures()) {
     const std::string name = split_label(capture.info.label).name;
     const bool same = name == planned.checkpoint && capture.info.context == info.context;
@@ -37,8 +38,8 @@ const StoredCapture* of_other_label(CaptureStore& store, const PlannedCheckpoint
   return nullptr;
 }
 
-// Gives each task the capture that serves it best: one that is complete, else one that lacks what
-// can be measured beside it, else one that begins with the same documents.
+// Gives each task the capture that fits best: a complete one, else one that lacks what
+// can be added to it, else one that begins with the same documents.
 void claim_captures(CaptureStore& store, std::vector<CaptureMatcher>& matchers,
                     std::vector<CheckpointTask>& tasks) {
   for (StoredCapture& capture : store.captures()) capture.in_use = false;
@@ -65,13 +66,13 @@ void claim_captures(CaptureStore& store, std::vector<CaptureMatcher>& matchers,
   });
 }
 
-// Why the capture that a label has does not serve; empty where it has none.
+// The reason why a label's capture does not fit; empty where it has none.
 std::string why_measured(const Study& study, CaptureStore& store, CaptureMatcher& mine) {
   const PlannedCheckpoint& planned = mine.planned();
   const std::string& label = planned.capture.label;
   if (const StoredCapture* there = store.at(label)) return mine.difference(there->info);
   if (store.damaged(label)) return "its capture is damaged";
-  const StoredCapture* other = of_other_label(store, planned, mine.info());
+  const StoredCapture* other = capture_with_other_label(store, planned, mine.info());
   if (other == nullptr) return "";
   std::string why = mine.difference(other->info);
   if (!why.empty() && !mine.same_documents(other->info)) {
@@ -81,7 +82,7 @@ std::string why_measured(const Study& study, CaptureStore& store, CaptureMatcher
   return why;
 }
 
-// Where an interrupted measurement of the task goes on, if it does.
+// Finds the state from which an interrupted measurement of the task resumes, if there is one.
 void find_saved_state(CaptureMatcher& mine, CheckpointTask& task) {
   const int64_t before = task.action == Action::extend ? task.stored->info.documents : 0;
   const std::optional<SavedState> saved =
@@ -109,7 +110,7 @@ std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store
     task.info = mine.info();
     if (task.stored != nullptr) task.missing = mine.missing(task.stored->info);
     const bool wanted = study.wanted(*task.planned);
-    // Where it is not asked for, columns of what a capture lacks are empty.
+    // A checkpoint that is not requested keeps its capture; the columns that it lacks are empty.
     if (task.action == Action::complete && !wanted) task.action = Action::keep;
     const bool settled = task.action == Action::keep || task.action == Action::complete;
     if (task.stored != nullptr && settled) continue;

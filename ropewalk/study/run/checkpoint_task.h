@@ -9,28 +9,29 @@
 
 namespace ropewalk {
 
-// What becomes of one checkpoint of a study.
+// What will be done for one checkpoint of a study.
 struct CheckpointTask {
   enum class Action {
-    keep,       // a capture of just this is there
-    complete,   // one is there that lacks something: that is measured and added
-    extend,     // one of its first documents is there: the others are read and added
+    keep,       // a capture exists that has all that is requested
+    complete,   // a capture exists that lacks something, which is measured and added
+    extend,     // a capture of its first documents exists: the others are read and added
     measure,    // from the first document, or from where an interrupted capture stopped
-    leave_out,  // it is not there, and --only does not ask for it
+    leave_out,  // no capture exists, and --only does not request one
   };
   const PlannedCheckpoint* planned = nullptr;
   Action action = Action::measure;
-  StoredCapture* stored = nullptr;  // keep, complete, extend
-  std::set<std::string>
-      missing;       // what `stored` lacks of what is asked for (CaptureMatcher::missing)
-  CaptureInfo info;  // as it will describe itself, without the weights' digest
-  std::string why;   // it is measured although its folder holds a capture
-  // What an interrupted capture left, where there is one: its file, and documents read.
+  StoredCapture* stored = nullptr;  // for keep, complete and extend
+  // what `stored` lacks of what is requested (CaptureMatcher::missing)
+  std::set<std::string> missing;
+  CaptureInfo info;  // the description of the capture, without the weights' digest
+  std::string why;   // why it is measured although its folder holds a capture
+  // What an interrupted capture left, if anything: its file, and the number of documents read.
   std::filesystem::path state;
   int64_t resumed = 0;
 };
 
-// Decides for every checkpoint, in order. Captures that are kept or extended are marked as in use.
+// Decides what to do for every checkpoint, in order. Captures that are kept or extended are marked
+// as in use.
 std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store);
 
 }  // namespace ropewalk

@@ -19,20 +19,20 @@ namespace {
 
 using Action = CheckpointTask::Action;
 
-// How much of a Hub checkpoint is still to come.
+// The bytes of a Hub checkpoint that are not downloaded yet.
 int64_t missing(const HubCheckpoint& checkpoint) {
   int64_t bytes = 0;
   for (const HubFile& file : missing_weights(shared_hub(), checkpoint)) bytes += file.size;
   return bytes;
 }
 
-// Documents of a checkpoint that are read already.
+// The number of documents of a checkpoint that are already read.
 int64_t done_documents(const CheckpointTask& task) {
   if (task.action == Action::keep) return task.stored->info.documents;
   return task.resumed + (task.action == Action::extend ? task.stored->info.documents : 0);
 }
 
-// That any of its checkpoints could read.
+// The largest number of documents that any checkpoint could read.
 int64_t most_documents(const Study& study) {
   size_t most = 0;
   for (const DocumentSet& set : study.documents) most = std::max(most, set.documents.size());
@@ -49,15 +49,15 @@ bool is_measured(const CheckpointTask& task) {
   return task.action != Action::leave_out && task.action != Action::keep;
 }
 
-// `download`: bytes that must come first.
-std::string to_do(const CheckpointTask& task, int64_t download) {
+// `download`: bytes that must be downloaded first.
+std::string describe_task(const CheckpointTask& task, int64_t download) {
   const int64_t done = done_documents(task);
-  if (task.action == Action::leave_out) return "not asked for";
+  if (task.action == Action::leave_out) return "not requested";
   if (!is_measured(task)) return "measured already";
   std::string text =
       download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
   if (task.stored != nullptr && !task.missing.empty()) {
-    text += fmt::format(" {} beside what is there", fmt::join(task.missing, ", "));
+    text += fmt::format(" {} in addition to what exists", fmt::join(task.missing, ", "));
     if (task.action == Action::complete) return text;
     text += ", and add documents";
   }
@@ -66,19 +66,19 @@ std::string to_do(const CheckpointTask& task, int64_t download) {
   return text;
 }
 
-// What a run would spend.
+// The costs of a run.
 struct RunCosts {
   double operations = 0;
-  double rate = 0;  // of products on this machine; 0: there are none
+  double rate = 0;  // operations per second of matrix products on this machine; 0: none are needed
   int64_t memory = 0;
-  std::map<std::string, int64_t> downloads;  // by checkpoint: contexts share weights
+  std::map<std::string, int64_t> downloads;  // per checkpoint, because its contexts share weights
 };
 
 std::string row(const CheckpointTask& task, const std::string& context, const std::string& tokens,
-                const std::string& size, const std::string& operations, const std::string& to_do) {
+                const std::string& size, const std::string& operations, const std::string& task) {
   return fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n",
                      task.planned->capture.label, task.planned->phase, context, tokens, size,
-                     operations, to_do);
+                     operations, task);
 }
 
 std::string row_of_vectors(const CheckpointTask& task, RunCosts& costs) {
@@ -90,7 +90,7 @@ std::string row_of_vectors(const CheckpointTask& task, RunCosts& costs) {
   }
   const int64_t context = vectors.info.context;
   return row(task, context > 0 ? std::to_string(context) : "–", "–",
-             format_bytes(vectors.source.bytes()), "–", to_do(task, download));
+             format_bytes(vectors.source.bytes()), "–", describe_task(task, download));
 }
 
 std::string row_of_weights(const CheckpointTask& task, RunCosts& costs) {
@@ -116,7 +116,7 @@ std::string row_of_weights(const CheckpointTask& task, RunCosts& costs) {
              options.random ? "random"
              : remote       ? "on the Hub"
                             : format_bytes(needed_weights(model)),
-             fmt::format("{:.3g}", flops / 1e12), to_do(task, download));
+             fmt::format("{:.3g}", flops / 1e12), describe_task(task, download));
 }
 
 std::string describe(const RunCosts& costs) {
@@ -124,10 +124,10 @@ std::string describe(const RunCosts& costs) {
   for (const auto& [name, size] : costs.downloads) bytes += size;
   const std::string download = bytes > 0 ? format_bytes(bytes) + " to download; " : "";
   if (costs.rate == 0) return download + "no GPU is needed\n";
-  // Attention and what is not a matrix product run below the rate of a large product.
+  // Attention, and operations other than matrix products, are slower than one large product.
   constexpr double kEfficiency = 0.5;
-  // What SmolLM3-3B's shapes reach in bfloat16 on one H200 (docs/performance.md); small models
-  // reach less.
+  // The rate that the shapes of SmolLM3-3B reach in bfloat16 on one H200 (docs/performance.md);
+  // small models reach less.
   constexpr double kH200 = 550e12;
   return fmt::format(
       "{}about {} of computing on this machine, within {} of memory; {} GPU hours on one H200, at "
@@ -160,7 +160,7 @@ std::string describe_run(const RunOptions& options) {
     text += fmt::format("{:<16}  cannot be measured: {}\n", failure.label, failure.text());
   }
   for (const auto& folder : store.unused(study.labels())) {
-    text += fmt::format("\n{}: nothing refers to it any more; --prune removes it", folder.string());
+    text += fmt::format("\n{}: is no longer used; --prune removes it", folder.string());
   }
   return text + "\n" + describe(costs) + describe_study_ablation(study);
 }

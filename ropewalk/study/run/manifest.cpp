@@ -35,14 +35,14 @@ Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& m
   Json captures = Json::array();
   for (const MeasuredCheckpoint& checkpoint : measured) {
     Json capture = checkpoint.info.to_json();
-    // Of one machine's making.
+    // These depend on the machine.
     for (const char* key : {"seconds", "moments", "vector_files"}) capture.erase(key);
     capture["phase"] = checkpoint.planned->phase;
     captures.push_back(capture);
   }
   Json corpus =
       study.dataset ? study.dataset->describe() : Json{{"path", experiment.corpus.path.string()}};
-  if (!experiment.models) {  // of several models, checkpoints say it
+  if (!experiment.models) {  // with several models, each checkpoint states its own
     const DocumentSet& all = study.documents.front();
     corpus.update(Json{{"documents", all.documents.size()},
                        {"tokens", all.total_tokens},

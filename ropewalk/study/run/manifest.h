@@ -7,18 +7,18 @@
 
 namespace ropewalk {
 
-// A checkpoint that was measured, and its capture.
+// A measured checkpoint and its capture.
 struct MeasuredCheckpoint {
   const PlannedCheckpoint* planned = nullptr;
   std::filesystem::path folder;
   CaptureInfo info;
 };
 
-// manifest.json: where the results of a study come from (docs/formats.md), without the records of
-// its stages.
+// The contents of manifest.json, which says how the results of a study were made (docs/formats.md),
+// without the records of its stages.
 Json describe_study(const Study& study, const std::vector<MeasuredCheckpoint>& measured);
 
-// Atomic.
+// Writes the manifest atomically.
 void write_manifest(const Study& study, const Json& manifest);
 
 }  // namespace ropewalk

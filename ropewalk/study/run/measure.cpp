@@ -37,25 +37,25 @@ class StudyRunner {
   MeasuredStudy run();
 
  private:
-  // What is no failure of this checkpoint is thrown on.
-  void note_failure(const PlannedCheckpoint& planned, const std::exception& error);
-  // Decided by the first process, known to all.
+  // Records the failure of a checkpoint; rethrows errors that concern more than this checkpoint.
+  void record_failure(const PlannedCheckpoint& planned, const std::exception& error);
+  // The first process decides, and sends the decisions to the others.
   std::vector<CheckpointTask> decide();
-  // Begins to read what will be measured.
+  // Starts to read weights that will be needed.
   void read_ahead(std::span<const CheckpointTask> tasks);
-  // `later`: what comes after it.
+  // Carries out one task; `later` are the tasks after it.
   void take(CheckpointTask& task, std::span<const CheckpointTask> later);
-  // What was measured is written beside what follows.
+  // Measures a checkpoint; its capture is written while the next tasks run.
   void measure(CheckpointTask& task, std::span<const CheckpointTask> later);
   void measure_captured(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later);
   void write_in_background(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later,
                            std::shared_ptr<MeasuredCapture> measured);
-  // Adds what the capture that is there lacks.
+  // Adds what the existing capture lacks.
   void complete(const CaptureOptions& capture, const OpenModel& model, CheckpointTask& task);
   void evict(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later);
-  // Waits for what is being written. A failure is noted, or thrown.
+  // Waits for the capture that is being written. Its failure is recorded or thrown.
   void finish_writing();
-  // Of memory, that the writing and analysing of other checkpoints take at once.
+  // The memory that writing and analysing other checkpoints take at the same time.
   int64_t background_bytes() const;
   void finish(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later);
   void report_unused() const;
@@ -64,10 +64,10 @@ class StudyRunner {
   const Communicator& processes_;
   CaptureStore store_;
   MeasuredStudy result_;
-  std::set<std::string> failed_;  // labels
-  bool stopped_ = false;          // by a failure
+  std::set<std::string> failed_;  // labels of failed checkpoints
+  bool stopped_ = false;          // whether a failure ended the measuring
 
-  // The checkpoint that is being written.
+  // A checkpoint whose capture is being written.
   struct PendingCheckpointWrite {
     const PlannedCheckpoint* planned = nullptr;
     std::span<const CheckpointTask> later;
@@ -76,10 +76,10 @@ class StudyRunner {
   };
   std::optional<PendingCheckpointWrite> writing_;
   std::optional<ReadAhead> ahead_;
-  Worker writer_;  // ends first: what was measured is written, whatever else happens
+  Worker writer_;  // destroyed first, so that what was measured is written in any case
 };
 
-// Of what captures keep, these, as the first process has them.
+// The names that the first process has, among those that captures keep.
 std::set<std::string> names_from_first(const std::set<std::string>& names,
                                        const Communicator& processes) {
   std::set<std::string> all;
@@ -96,7 +96,7 @@ bool is_to_measure(const CheckpointTask& task) {
          task.action == Action::extend;
 }
 
-void StudyRunner::note_failure(const PlannedCheckpoint& planned, const std::exception& error) {
+void StudyRunner::record_failure(const PlannedCheckpoint& planned, const std::exception& error) {
   const bool signal = dynamic_cast<const Interrupted*>(&error) != nullptr;
   if (signal || processes_.count() > 1) std::rethrow_exception(std::current_exception());
   result_.failures.push_back({planned.capture.label, std::current_exception()});
@@ -105,14 +105,15 @@ void StudyRunner::note_failure(const PlannedCheckpoint& planned, const std::exce
   if (study_.options.keep_going) log::error("{}", error.what());
 }
 
-// The stop of a capture that can go on, in words. `there`: documents of it that were read before.
+// Says in words that a capture stopped and can be resumed. `there`: number of its documents that
+// were read before.
 std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t documents) {
   const auto saved = planned.capture.state
                          ? find_state(*planned.capture.state, [](const StateInfo&) { return true; })
                          : std::nullopt;
   const bool own = saved && saved->file == *planned.capture.state;
   return fmt::format(
-      "stopped after {} of {} documents of '{}'; run the same command again to go on",
+      "stopped after {} of {} documents of '{}'; run the same command again to resume",
       there + (own ? saved->info.documents : 0), documents, planned.capture.label);
 }
 
@@ -186,7 +187,7 @@ void StudyRunner::measure_captured(const PlannedCheckpoint& planned,
   const FoundVectors& vectors = *planned.vectors;
   const std::string& label = planned.capture.label;
   fetch_vectors(shared_hub(), vectors.source, {label + ": download", true, {}});
-  std::jthread meanwhile;  // what it has not fetched is left to an ordinary fetch
+  std::jthread meanwhile;  // what it has not fetched in time is fetched normally
   const auto next = std::find_if(later.begin(), later.end(), is_to_measure);
   if (next != later.end()) {
     meanwhile = std::jthread([source = next->planned->vectors->source](std::stop_token stop) {
@@ -216,7 +217,7 @@ void StudyRunner::write_in_background(const PlannedCheckpoint& planned,
                                           planned.capture.label);
     const CaptureInfo info = measured->write();
     writing.reset();
-    measured.reset();  // its memory serves the analysis
+    measured.reset();  // frees its memory for the analysis
     result_.analyses->start({&planned, planned.capture.out, info});
   };
   std::future<void> done = writer_.run(std::move(write));
@@ -226,7 +227,7 @@ void StudyRunner::write_in_background(const PlannedCheckpoint& planned,
 int64_t StudyRunner::background_bytes() const {
   const int64_t begun = result_.analyses->bytes();
   if (!writing_) return begun;
-  // What is written now is analysed next.
+  // The capture that is being written will be analysed next.
   return writing_->bytes + std::max(begun, analysis_memory(*writing_->planned).most());
 }
 
@@ -238,7 +239,7 @@ void StudyRunner::finish_writing() {
     written.done.get();
     finish(*written.planned, written.later);
   } catch (const std::exception& error) {
-    note_failure(*written.planned, error);
+    record_failure(*written.planned, error);
   }
 }
 
@@ -255,7 +256,7 @@ std::vector<CheckpointTask> StudyRunner::decide() {
   std::vector<CheckpointTask> tasks(study_.plan.checkpoints.size());
   if (processes_.first()) tasks = decide_tasks(study_, store_);
   for (const CheckpointTask& task :
-       tasks) {  // an interrupted capture of another name goes on under its own
+       tasks) {  // an interrupted capture under another name resumes under its own name
     if (task.state.empty() || task.state == *task.planned->capture.state) continue;
     std::error_code ignored;
     fs::rename(task.state, *task.planned->capture.state, ignored);
@@ -277,7 +278,7 @@ void StudyRunner::read_ahead(std::span<const CheckpointTask> tasks) {
     checkpoints.push_back({task.planned->capture.model, task.planned->capture.label});
   }
   if (checkpoints.empty()) return;
-  // Other processes find in the system's cache what the first one has read.
+  // Other processes find what the first one has read in the system's cache of files.
   const bool directly = processes_.alone() &&
                         reads_directly(parse_device(checkpoints.front().model.device, processes_));
   ahead_.emplace(std::move(checkpoints), *study_.timeline, directly);
@@ -286,7 +287,7 @@ void StudyRunner::read_ahead(std::span<const CheckpointTask> tasks) {
 void StudyRunner::evict(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later) {
   const auto& hub = planned.capture.model.hub;
   const std::string& label = planned.capture.label;
-  // One process per machine, as each may have a cache of its own.
+  // One process per machine evicts, because each machine may have its own cache.
   if (!study_.options.evict || processes_.local_rank() > 0) return;
   const auto say = [&](int64_t freed) {
     if (freed > 0) log::info("{}: {} removed from the cache", label, format_bytes(freed));
@@ -306,8 +307,8 @@ void StudyRunner::take(CheckpointTask& task, std::span<const CheckpointTask> lat
   if (task.action == Action::leave_out) {
     if (!task.why.empty() && processes_.first()) {
       log::warning(
-          "{}: left out of tables and figures, as its capture is of something else: {}; run "
-          "without --only to measure it again",
+          "{}: left out of tables and figures, because its capture does not fit this experiment: "
+          "{}; run without --only to measure it again",
           planned.capture.label, task.why);
     }
     return;
@@ -322,7 +323,7 @@ void StudyRunner::take(CheckpointTask& task, std::span<const CheckpointTask> lat
   store_.adopt(*task.stored, task.info);
   remove_states(*planned.capture.state, study_.out / "replaced");
   result_.checkpoints.push_back({&planned, task.stored->folder, task.stored->info});
-  // Tables of something new are needed, so that it will be asked for.
+  // New captures will change the tables, so that this analysis will be needed.
   if (std::any_of(later.begin(), later.end(), is_to_measure)) {
     result_.analyses->start(result_.checkpoints.back());
   }
@@ -333,8 +334,8 @@ void StudyRunner::report_unused() const {
   if (unused.empty()) return;
   std::vector<std::string> names;
   for (const fs::path& folder : unused) names.push_back(folder.string());
-  log::info("{}: nothing refers to {} any more; --prune removes {}", fmt::join(names, ", "),
-            names.size() == 1 ? "it" : "them", names.size() == 1 ? "it" : "them");
+  log::info("{}: no longer used; --prune removes {}", fmt::join(names, ", "),
+            names.size() == 1 ? "it" : "them");
 }
 
 MeasuredStudy StudyRunner::run() {
@@ -350,7 +351,7 @@ MeasuredStudy StudyRunner::run() {
       take(tasks[i], later);
       if (!is_to_measure(tasks[i])) evict(*tasks[i].planned, later);
     } catch (const std::exception& error) {
-      note_failure(*tasks[i].planned, error);
+      record_failure(*tasks[i].planned, error);
     }
   }
   finish_writing();
@@ -358,7 +359,8 @@ MeasuredStudy StudyRunner::run() {
     if (study_.options.prune) store_.prune(study_.labels());
     report_unused();
   }
-  // Writing ends later than reading a kept one does. Models have one order: theirs is the plan's.
+  // Writing finishes later than keeping an existing capture, so the order is restored. Models all
+  // have order 0: they stay in the order of the plan.
   std::sort(result_.checkpoints.begin(), result_.checkpoints.end(),
             [](const MeasuredCheckpoint& a, const MeasuredCheckpoint& b) {
               return std::tuple(a.planned->order, a.planned) <

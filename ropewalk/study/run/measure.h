@@ -10,17 +10,17 @@
 
 namespace ropewalk {
 
-// What came of measuring a study.
+// The result of measuring a study.
 struct MeasuredStudy {
-  std::vector<MeasuredCheckpoint> checkpoints;  // that are finished, in the order of tables
-  std::vector<CheckpointFailure> failures;      // of this run and of its plan
-  std::shared_ptr<Analyses> analyses;           // of these checkpoints, begun or not
+  std::vector<MeasuredCheckpoint> checkpoints;  // finished checkpoints, in the order of the tables
+  std::vector<CheckpointFailure> failures;  // failures of this run, and those found while planning
+  std::shared_ptr<Analyses> analyses;       // analyses of these checkpoints, started or not
 };
 
-// Measures what is wanted and not there, keeps what is, and says why where something is measured
-// again. Stops at the first checkpoint that fails unless the study is to keep going; what is
-// finished is returned either way. Of several processes the first one gets the result, and a
-// failure is thrown. Collective.
+// Measures what is requested and missing, keeps existing captures, and says why something is
+// measured again. Stops at the first checkpoint that fails unless the study is to keep going;
+// finished checkpoints are returned in any case. With several processes, the first one gets the
+// result, and a failure is thrown. Collective.
 MeasuredStudy measure_study(const Study& study);
 
 }  // namespace ropewalk

@@ -27,8 +27,8 @@ void check_device(const Experiment& experiment, const Communicator& processes) {
   }
 }
 
-// What its config tells, and its weights where they are here. What cannot be done with them is said
-// with the checkpoint's line.
+// Opens a checkpoint's config, and its weights where they are on this machine. An error names the
+// checkpoint's line.
 OpenModel open_planned(const Experiment& experiment, const PlannedCheckpoint& planned) {
   const ModelOptions& options = planned.capture.model;
   try {
@@ -39,7 +39,7 @@ OpenModel open_planned(const Experiment& experiment, const PlannedCheckpoint& pl
   }
 }
 
-// The contexts that a checkpoint of a phase is measured at; nothing: its own.
+// The contexts at which a checkpoint of a phase is measured; empty: its own context.
 std::vector<std::optional<int64_t>> contexts_of(const Phase& phase) {
   if (phase.contexts.empty()) return {std::nullopt};
   return {phase.contexts.begin(), phase.contexts.end()};
@@ -88,10 +88,11 @@ FoundVectors plan_vectors(const Experiment& experiment, const Phase& phase,
   }
 }
 
-// The documents that a checkpoint reads, planned for it too.
+// The documents for a checkpoint: those of an earlier checkpoint where they fit, else a new entry
+// of the plan.
 size_t find_or_add_text(const Experiment& experiment, const Phase& phase, const OpenModel& model,
                         StudyPlan& plan) {
-  // With `ablate`, the head must predict them.
+  // With `ablate`, the head must have a logit for every token.
   const int64_t vocabulary =
       experiment.ablate ? model.text.config.vocabulary_size : model.known_words();
   const TextPlan own{phase.tokenizer ? phase.tokenizer : experiment.tokenizer,
@@ -108,20 +109,20 @@ size_t find_or_add_text(const Experiment& experiment, const Phase& phase, const 
   return static_cast<size_t>(found - plan.texts.begin());
 }
 
-// Documents of a run are chosen for the longest context that its file states: a checkpoint that is
-// missing today changes nothing for the others.
+// The documents of a run are chosen for the longest context in the file, so that a checkpoint that
+// is missing today does not change the documents of the others.
 void count_stated_contexts(const Experiment& experiment, StudyPlan& plan) {
-  if (experiment.models) return;  // each has documents of its own
+  if (experiment.models) return;  // models have documents of their own
   int64_t& longest = plan.texts.front().longest_context;
   for (const Phase& phase : experiment.phases) {
     for (const int64_t context : phase.contexts) longest = std::max(longest, context);
   }
 }
 
-// Numbers checkpoints for tables: consecutive phases with the same list of contexts stand there
-// once for each context, so that each of them reads as a run.
+// Numbers the checkpoints for tables. Consecutive phases with the same list of contexts are listed
+// once per context, so that each context reads like a run.
 void number_by_context(const Experiment& experiment, std::vector<PlannedCheckpoint>& checkpoints) {
-  std::map<std::string, size_t> parts;  // of the run, by phase
+  std::map<std::string, size_t> parts;  // the first and the last index of the run, per phase
   for (size_t i = 0; i < experiment.phases.size(); ++i) {
     const Phase& phase = experiment.phases[i];
     const bool joins =
@@ -139,7 +140,7 @@ void number_by_context(const Experiment& experiment, std::vector<PlannedCheckpoi
   for (size_t i = 0; i < sorted.size(); ++i) sorted[i]->order = static_cast<int64_t>(i);
 }
 
-// Adds one checkpoint after another to a plan, and holds each against the first.
+// Adds one checkpoint after another to a plan, and compares each with the first.
 class StudyPlanner {
  public:
   StudyPlanner(const Experiment& experiment, const fs::path& out, const Communicator& processes,
@@ -166,12 +167,12 @@ class StudyPlanner {
   }
 
  private:
-  // What the experiment file alone says of a checkpoint.
+  // The part of a planned checkpoint that the experiment file alone states.
   PlannedCheckpoint describe(const Phase& phase, const CheckpointEntry& entry,
                              const std::optional<int64_t>& context,
                              const std::string& label) const {
     if (label.size() > kLongestLabel) {
-      throw InputError("{}: '{}' has {} characters; at most {} can name a folder",
+      throw InputError("{}: '{}' has {} characters; a folder's name can have at most {}",
                        experiment_.at(entry.line), label, label.size(), kLongestLabel);
     }
     PlannedCheckpoint planned;
@@ -222,7 +223,7 @@ class StudyPlanner {
   const Communicator& processes_;
   std::shared_ptr<KnownHeaders> headers_;
   StudyPlan plan_;
-  std::string first_label_;  // of the checkpoint that the others have to match
+  std::string first_label_;  // label of the checkpoint that the others must match
   ModelConfig first_;
 };
 

@@ -27,7 +27,7 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
                  const ModelConfig& first) {
   const auto check = [&](const char* what, const auto& mine, const auto& theirs) {
     if (mine == theirs) return;
-    throw InputError("{}: '{}' is another model than '{}': its {} is {}, not {}",
+    throw InputError("{}: '{}' belongs to another model than '{}': its {} is {}, expected {}",
                      experiment.at(planned.line), planned.capture.label, first_label, what, mine,
                      theirs);
   };
@@ -44,12 +44,12 @@ void check_alike(const Experiment& experiment, const PlannedCheckpoint& planned,
   const CaptureInfo &mine = planned.vectors->info, &theirs = first.vectors->info;
   const auto check = [&](const char* key, int64_t one, int64_t other) {
     if (one == other) return;
-    throw InputError("{}: '{}' is of another model than '{}': its {} is {}, not {}",
+    throw InputError("{}: '{}' belongs to another model than '{}': its {} is {}, expected {}",
                      experiment.at(planned.line), mine.label, theirs.label, key, one, other);
   };
   check("n_q_heads", mine.config.n_q_heads, theirs.config.n_q_heads);
   check("n_kv_heads", mine.config.n_kv_heads, theirs.config.n_kv_heads);
-  // Means over other heads would pass for a change in training.
+  // Means over different heads would look like a change during training.
   std::vector<QueryHead> odd;
   std::set_symmetric_difference(theirs.heads.begin(), theirs.heads.end(), mine.heads.begin(),
                                 mine.heads.end(), std::back_inserter(odd));
@@ -68,7 +68,7 @@ void check_asked_heads(const Experiment& experiment, const OpenModel& model) {
     const bool there = head.layer < config.n_layers && head.q_head < config.n_q_heads;
     throw InputError(
         "{}: figures: distance: head {} {}", experiment.file.string(), head_name(head),
-        there ? "is not among the heads sampled; leave it out, or measure all heads"
+        there ? "was not chosen to be measured; leave it out, or measure all heads"
               : fmt::format("does not exist; the model has layers 0 to {} with heads 0 to {}",
                             config.n_layers - 1, config.n_q_heads - 1));
   }

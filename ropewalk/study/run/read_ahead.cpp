@@ -17,13 +17,13 @@ namespace ropewalk {
 
 namespace {
 
-constexpr size_t kHashers = 4;  // cores, beside what is being measured
+constexpr size_t kHashers = 4;  // cores used while a checkpoint is measured
 
-// Files that are in use stay in memory as well.
+// Whether memory has room for the checkpoint. Files that are in use also stay in memory.
 bool has_room(const Checkpoint& checkpoint, const std::string& label) {
   const int64_t room = free_memory() / 2;
   if (checkpoint.size() <= room) return true;
-  log::debug("{}: {} of weights are not read ahead: {} of memory are free for it", label,
+  log::debug("{}: {} of weights are not read ahead, because only {} of memory are free", label,
              format_bytes(checkpoint.size()), format_bytes(room));
   return false;
 }
@@ -162,7 +162,7 @@ void ReadAhead::read_directly(size_t index) {
   opened.checkpoint->read(weights.names(), stop);
   if (!stop.stop_requested()) weights.digest();
   bytes_read_ += opened.checkpoint->bytes_read();
-  log::debug("{}: {} read ahead, past the system's cache", label,
+  log::debug("{}: {} read ahead, without the system's cache", label,
              format_bytes(opened.checkpoint->bytes_read()));
 }
 

@@ -16,15 +16,14 @@
 
 namespace ropewalk {
 
-// Reads the weights of checkpoints, in the order in which they are measured: all of one before the
-// next, and no further than the one after that which is being measured, where memory has room. That
-// one is also downloaded. What has not arrived when measuring it begins, because of an error or for
-// want of time, is left to an ordinary fetch, which goes on from there, shows its progress and
-// reports its errors.
-//
-// Weights are brought into the system's cache of files, where whoever opens them finds them; or,
-// `directly`, past it into memory of this process (base/files/direct_reading.h), in the order in
-// which layers need them, and hashed: then the opened checkpoint is handed on.
+// Reads the weights of checkpoints before they are needed, in the order in which they are measured:
+// one checkpoint after another, at most up to the one after that which is being measured, and only
+// where memory has room. That next checkpoint is also downloaded. Files that have not arrived when
+// measuring begins, because of an error or for lack of time, are fetched normally; the fetch
+// resumes, shows progress and reports errors.
+// Weights are read into the system's cache of files; or, with `directly`, past this cache into
+// memory of this process (base/files/direct_reading.h), in the order in which layers need them, and
+// hashed. The opened checkpoint is then passed on.
 class ReadAhead {
  public:
   struct Checkpoint {
@@ -33,16 +32,17 @@ class ReadAhead {
   };
   using Opened = std::shared_ptr<const ropewalk::Checkpoint>;
 
-  // Notes in the time line when it reads.
+  // Records its reading in the timeline.
   ReadAhead(std::vector<Checkpoint> checkpoints, Timeline& timeline, bool directly);
   ~ReadAhead();
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  // Measuring a checkpoint, by its label, begins: from here on it is the caller's to fetch.
+  // To be called when a checkpoint, given by its label, is about to be measured: the caller fetches
+  // from now on.
   void begin(const std::string& label);
-  // All of its files are there. Returns the checkpoint as it is being read, or null where the
-  // caller opens it. Throws what opening it throws.
+  // To be called when all of its files have arrived. Returns the opened checkpoint, or null where
+  // the caller must open it. Throws what opening it throws.
   Opened ready(const std::string& label);
 
   int64_t bytes_read() const { return bytes_read_; }
@@ -50,11 +50,12 @@ class ReadAhead {
  private:
   int64_t index_of(const std::string& label) const;
   void run(const std::stop_token& stop);
-  // Whether all of it is there.
+  // Fetches a checkpoint; returns whether all of it has arrived.
   bool fetch(size_t index);
-  // Opened once, by whoever comes first, or again where its files are others by now.
+  // The checkpoint is opened once, by whichever thread needs it first, and opened again where its
+  // files have changed.
   Opened open(size_t index);
-  void forget_before(size_t index);  // nobody needs them any more
+  void forget_before(size_t index);  // drops checkpoints that are no longer needed
   void read(size_t index, const std::stop_token& stop);
   void read_directly(size_t index);
   void read_into_cache(size_t index, const std::stop_token& stop);
@@ -64,21 +65,21 @@ class ReadAhead {
   bool directly_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::atomic<int64_t> begun_ = -1;  // the latest that is being measured
+  std::atomic<int64_t> begun_ = -1;  // index of the latest checkpoint that is being measured
   int64_t ready_ = -1;
   int64_t fetching_ = -1;
   std::stop_source stop_fetching_;
-  std::vector<std::stop_source> stop_reading_;  // by checkpoint
+  std::vector<std::stop_source> stop_reading_;  // per checkpoint
   std::mutex opening_;
-  std::vector<Opened> opened_;  // by checkpoint, until the next one is measured
+  std::vector<Opened> opened_;  // per checkpoint, until the next one is measured
   std::atomic<int64_t> bytes_read_ = 0;
-  Worker closing_;       // gigabytes take a while to give back
-  std::jthread thread_;  // last: it uses the others
+  Worker closing_;       // freeing gigabytes takes a while
+  std::jthread thread_;  // declared last, because it uses the other members
 };
 
-// Whether a study on this device reads weights past the system's cache: on a GPU, which computes
-// faster than the cache takes files, and whose memory is not the machine's; or as
-// $ROPEWALK_DIRECT_IO says, 0 or 1.
+// Whether a study on this device reads weights past the system's cache. By default on a GPU, which
+// computes faster than the cache can be filled, and whose memory is separate; $ROPEWALK_DIRECT_IO,
+// 0 or 1, overrides this.
 bool reads_directly(const at::Device& device);
 
 }  // namespace ropewalk

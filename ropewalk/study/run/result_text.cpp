@@ -20,8 +20,9 @@ std::string number(const Json& leaf) {
          (leaf["se"].is_null() ? "" : format_error(leaf["se"].get<double>(), 3));
 }
 
-// The share of a class. It has an interval where documents give it no spread, and where ± would
-// pass 0 or 1: of six heads, none of which is in a class, a few resamples may have one there.
+// The share of a class. It is shown with an interval where documents give it no spread, or where ±
+// would exceed 0 or 1: with six heads, of which none is in a class, a few resamples may still have
+// one there.
 std::string share(const Json& leaf, size_t heads) {
   if (!leaf.is_object() || leaf["value"].is_null() || heads == 0) return number(leaf);
   const double value = leaf["value"].get<double>();
@@ -32,14 +33,13 @@ std::string share(const Json& leaf, size_t heads) {
   return fmt::format("{:.3f} ({:.2f} to {:.2f})", value, interval.low, interval.high);
 }
 
-// A number of the text's table: its key in the summary, and what people call it.
+// A number in the text's table: its key in the summary, and its name for readers.
 struct NamedNumber {
   std::string_view key;
   const char* name;
 };
 constexpr std::string_view kLoss = "loss";
-// The loss, where it was measured; of the others those without a sign first, then the published
-// ones.
+// First the loss, where it was measured; then numbers without a sign, then the published ones.
 constexpr NamedNumber kNumbers[] = {{kLoss, "loss"},
                                     {"mean_r2cv_q", "R²cv of q"},
                                     {"mean_r2cv_k", "R²cv of k"},
@@ -58,14 +58,15 @@ std::string phase_of(const Json& checkpoint) {
   return checkpoint["random"] == true ? "baseline" : checkpoint["phase"].get<std::string>();
 }
 
-// What more documents would give, and how to read them.
+// What more documents would give, and how to get them.
 std::string precision(const Json& summary, const Experiment& experiment) {
   const std::string needed = documents_needed(summary);
   if (needed.empty()) return {};
   const bool adds = !experiment.from_vectors() && !experiment.corpus.chunk && !experiment.vectors;
-  return fmt::format(
-      "{}{}\n", needed,
-      adds ? "\nWith documents: N under corpus, the others are read and added." : "");
+  return fmt::format("{}{}\n", needed,
+                     adds ? "\nTo reach it, write documents: N under corpus; the additional "
+                            "documents are read and added."
+                          : "");
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ std::string result_text(const Study& study) {
   for (const Json& checkpoint : summary["checkpoints"]) contexts.insert(checkpoint["context"]);
   const bool differ = contexts.size() > 1;
   constexpr size_t kWidth = 16, kContextWidth = 9;
-  // Models side by side have no phases.
+  // Independent models have no phases.
   phase_width = phase_width == 0 ? 0 : std::max<size_t>(phase_width, 5) + 2;
   std::string text = padded(phase_width == 0 ? "model" : "checkpoint", label_width + 2) +
                      padded(phase_width == 0 ? "" : "phase", phase_width);

@@ -26,19 +26,19 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether a run did more than a look at what is there.
+// Whether a run did more than check what exists.
 bool worked(const Json& seconds) {
   static const std::set<std::string> kLooking{"open", "documents", "tokens", "total"};
   return std::any_of(seconds.items().begin(), seconds.items().end(),
                      [](const auto& stage) { return !kLooking.contains(stage.key()); });
 }
 
-// Checkpoints that claim to be different ones.
+// Warns of checkpoints with the same weights under different labels.
 void warn_of_same_weights(const MeasuredStudy& measured) {
   std::map<std::string, std::string> first;
   for (const MeasuredCheckpoint& checkpoint : measured.checkpoints) {
     if (checkpoint.info.random) continue;
-    const std::string& label = checkpoint.planned->checkpoint;  // of all its contexts
+    const std::string& label = checkpoint.planned->checkpoint;  // the label without the context
     const auto [found, added] = first.try_emplace(checkpoint.info.weights, label);
     if (!added && found->second != label) {
       log::warning("'{}' and '{}' have the same {}", found->second, label,
@@ -68,7 +68,8 @@ Json table_inputs(const Study& study, const MeasuredStudy& measured) {
   return inputs;
 }
 
-// Tables and figures, handed from stage to stage; read or made anew where a stage was up to date.
+// Tables and figures, passed from stage to stage; they are read or made only where a later stage
+// needs them.
 class StudyProducts {
  public:
   explicit StudyProducts(const Study& study) : study_(study) {}
@@ -144,7 +145,7 @@ Stage report_stage(const Study& study, const Json& manifest, StudyProducts& prod
           }};
 }
 
-// Draws the figures; an error is returned, as it must not keep the report from being written.
+// Draws the figures. An error is returned, because the report must still be written.
 std::exception_ptr try_figures(const Study& study, StudyProducts& products, const Json& former,
                                Json& manifest) {
   try {
@@ -156,7 +157,8 @@ std::exception_ptr try_figures(const Study& study, StudyProducts& products, cons
   }
 }
 
-// Edits heads, where the experiment asks for it; an error is returned likewise.
+// Edits heads, where the experiment requests it. An error is returned, because the report must
+// still be written.
 std::exception_ptr try_ablation(const Study& study, const MeasuredStudy& measured,
                                 const Json& former, Json& manifest) {
   if (!study.experiment.ablate) {
@@ -174,7 +176,7 @@ std::exception_ptr try_ablation(const Study& study, const MeasuredStudy& measure
   }
 }
 
-// Of all that was measured.
+// Makes the results of everything that was measured.
 bool write_all(const Study& study, const MeasuredStudy& measured, const Json& former,
                std::set<std::string>& again) {
   const auto record = [&](const char* stage) {
@@ -188,7 +190,7 @@ bool write_all(const Study& study, const MeasuredStudy& measured, const Json& fo
     write_manifest(study, manifest);
   };
   Json manifest = describe_study(study, measured.checkpoints);
-  // What former runs made stays known as ours, whatever happens on the way.
+  // The manifest keeps the files of former runs as ours, even if this run fails.
   for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
   if (record("ablate").is_object()) manifest["ablate"] = record("ablate");
   try {
@@ -197,7 +199,7 @@ bool write_all(const Study& study, const MeasuredStudy& measured, const Json& fo
   } catch (const DamagedCapture&) {
     return false;
   }
-  // Pictures and a page of other tables must not stand beside these, whatever happens on the way.
+  // Pictures and a page of other tables must not stay next to these, even if this run fails.
   if (recorded_files(manifest["tables"]) != recorded_files(record("tables"))) {
     for (const char* stage : {"figures", "report"}) remove_made(study.out, record(stage));
   }
@@ -207,7 +209,8 @@ bool write_all(const Study& study, const MeasuredStudy& measured, const Json& fo
   const std::exception_ptr unedited = try_ablation(study, measured, record("ablate"), manifest);
   write(manifest);
   if (can_write_report()) {
-    // The page holds all of it that is the same in every run, but its own record.
+    // The page contains the parts of the manifest that do not differ between runs, without its own
+    // record.
     Json shown = manifest;
     for (const char* key : {"report", "seconds"}) shown.erase(key);
     if (undrawn) shown.erase("figures");

@@ -28,13 +28,13 @@ void refuse_foreign(const std::vector<fs::path>& foreign) {
   const size_t more = names.size() > kShown ? names.size() - kShown : 0;
   names.resize(names.size() - more);
   throw InputError(
-      "{}{}: not written by ropewalk, and in the place of results; move {} away, or name another "
+      "{}{}: not written by ropewalk, but has the name of a result; move {} away, or name another "
       "folder with --out",
       fmt::join(names, ", "), more > 0 ? fmt::format(" and {} more", more) : "",
       foreign.size() == 1 ? "it" : "them");
 }
 
-// Files that stand where the study would write, and that nobody of ours wrote.
+// Files at paths that the study would write, and that were not written by us.
 std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
   std::set<fs::path> known;
   for (const char* stage : {"tables", "figures", "report"}) {
@@ -49,7 +49,7 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
     if (path_exists(path) && !ours) foreign.push_back(path);
   };
   for (const char* name : kTableFiles) look_at(study.out / name);
-  // A folder that was locked before is a results folder; its manifest may be damaged.
+  // A folder that was locked before is a results folder, even if its manifest is damaged.
   const fs::path manifest_file = study.out / kManifest;
   std::error_code error;
   const bool used = path_exists(study.out / ".lock") && !fs::is_directory(manifest_file, error);
@@ -73,7 +73,7 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
   return foreign;
 }
 
-// The experiment that a manifest names, where that is another one than the study's.
+// Throws where the manifest belongs to another experiment than the study's.
 void refuse_other_experiment(const Study& study, const Json& manifest) {
   if (study.options.replace || !manifest.is_object()) return;
   const Json experiment = manifest.value("experiment", Json());
@@ -83,13 +83,13 @@ void refuse_other_experiment(const Study& study, const Json& manifest) {
   const fs::path mine = fs::absolute(study.experiment.file).lexically_normal();
   if (theirs == mine || fs::equivalent(theirs, mine, ignored)) return;
   const Json name = manifest.value("name", Json());
-  // Of one name, they are the same study where the folder was asked for, or the other file was
-  // moved or renamed.
+  // Experiments with the same name are the same study where the user named the folder, or where the
+  // other file was moved or renamed.
   const bool asked_for = study.options.out.has_value();
   if (name == study.experiment.name && (asked_for || !path_exists(theirs))) return;
   throw InputError(
       "{}: holds the results of '{}' ({}), not of '{}' ({}); name another folder with --out, or "
-      "take this one over with --replace",
+      "replace these results with --replace",
       study.out.string(), name.is_string() ? name.get<std::string>() : "?", theirs.string(),
       study.experiment.name, mine.string());
 }

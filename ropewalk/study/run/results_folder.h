@@ -10,12 +10,12 @@
 
 namespace ropewalk {
 
-// Refuses a results folder that belongs to another experiment (unless that is to be replaced), and
-// one that holds somebody else's files where results would go: an InputError that names them,
-// before anything is done. Whether a file is ours is known from `manifest` and from what it holds.
+// Refuses a results folder that belongs to another experiment (unless it is to be replaced), and
+// one that has other people's files where results would be written: an InputError names them before
+// anything is done. Our own files are recognised by `manifest` and by their contents.
 void require_own_folder(const Study& study, const Json& manifest);
 
-// Holds the folder for a run: locks it, and removes what a killed run left under temporary names.
+// Holds the folder during a run: locks it, and removes temporary files that a killed run left.
 class ResultsFolder {
  public:
   explicit ResultsFolder(const std::filesystem::path& out);

@@ -19,8 +19,8 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Why a checkpoint failed, without its name: that stands before it. "e.yaml:8: 'X': no such folder"
-// and "e.yaml:8: 'X' lacks a head" name it after the place.
+// The reason why a checkpoint failed, without its label, because the message already begins with
+// it: "e.yaml:8: 'X': no such folder" and "e.yaml:8: 'X' lacks a head" have it after the line.
 std::string why_without_label(const CheckpointFailure& failure) {
   std::string why = failure.text();
   for (const std::string& name :
@@ -43,9 +43,10 @@ bool is_of_machine(const std::exception_ptr& error) {
   }
 }
 
-// Before an error on writing results, which would hide it. With --keep-going it was said when it
-// happened. A disk that is full for a checkpoint is full for results too: then it is said once.
-void tell_first_failure(const Study& study, const MeasuredStudy& measured) {
+// Reports the first failure before an error about writing results, which would hide it. With
+// --keep-going it was reported when it happened. A full disk stops both the checkpoint and the
+// results; it is then reported once.
+void log_first_failure(const Study& study, const MeasuredStudy& measured) {
   if (measured.failures.empty() || study.options.keep_going) return;
   const std::exception_ptr& first = measured.failures.front().error;
   if (is_of_machine(first) && is_of_machine(std::current_exception())) {
@@ -54,7 +55,7 @@ void tell_first_failure(const Study& study, const MeasuredStudy& measured) {
   log::error("{}", measured.failures.front().text());
 }
 
-// Once everything else is written: what is missing from it.
+// Called after everything else is written: reports what is missing from it.
 void report_failures(const Study& study, const MeasuredStudy& measured) {
   if (measured.failures.empty()) return;
   if (!study.options.keep_going) std::rethrow_exception(measured.failures.front().error);
@@ -62,7 +63,7 @@ void report_failures(const Study& study, const MeasuredStudy& measured) {
   for (const CheckpointFailure& failure : measured.failures) {
     labels.push_back(fmt::format("'{}'", failure.label));
   }
-  // Of several, the reason is that of the first.
+  // For several checkpoints, the reason of the first one is given.
   const std::string whose = labels.size() > 1 ? "; " + labels.front() : "";
   throw InputError("{} of {} {} were not measured: {}{}: {}", labels.size(),
                    study.plan.checkpoints.size() + study.plan.failures.size(),
@@ -70,16 +71,17 @@ void report_failures(const Study& study, const MeasuredStudy& measured) {
                    whose, why_without_label(measured.failures.front()));
 }
 
-// Says from the start whose folder this is, and keeps the records of former runs. Where nothing can
-// be written, this is known before anything is measured.
-void claim_folder(const Study& study, const Json& former) {
+// Writes a manifest at the beginning, which says to which study the folder belongs and keeps the
+// records of former runs. Where nothing can be written, the user learns it before anything is
+// measured.
+void write_first_manifest(const Study& study, const Json& former) {
   const bool known = former.is_object() && former.contains("tables");
   write_manifest(study, known ? former : describe_study(study, {}));
 }
 
-// The folder to write to, and what a former run said of it. It is looked at again once it is held:
-// another run may have come first.
-Json hold_folder(const Study& study, std::optional<ResultsFolder>& folder) {
+// Locks the folder and returns the manifest of a former run. The folder is checked again after it
+// is locked, because another run may have been faster.
+Json lock_folder(const Study& study, std::optional<ResultsFolder>& folder) {
   const auto look = [&] {
     Json manifest = read_json_or_null(study.out / kManifest);
     require_own_folder(study, manifest);
@@ -88,7 +90,7 @@ Json hold_folder(const Study& study, std::optional<ResultsFolder>& folder) {
   look();
   folder.emplace(study.out);
   Json manifest = look();
-  claim_folder(study, manifest);
+  write_first_manifest(study, manifest);
   return manifest;
 }
 
@@ -99,22 +101,22 @@ std::string run_study(const RunOptions& options) {
   std::optional<Study> opened;
   processes.first_before_others([&] { opened.emplace(open_study(options)); });
   Study& study = *opened;
-  // What decides how often processes speak to each other, before they do.
+  // These decide how often processes communicate, so they are compared first.
   require_agreement({{"experiment", sha256_hex(study.experiment.text)},
                      {"only", options.only},
                      {"checkpoints", study.plan.checkpoints.size()},
                      {"failures", study.plan.failures.size()}},
                     processes);
   if (options.keep_going && processes.count() > 1) {
-    throw UsageError("--keep-going is for one process, and these are {}", processes.count());
+    throw UsageError("--keep-going is for one process, but these are {}", processes.count());
   }
   std::optional<ResultsFolder> folder;
   Json manifest;
-  if (processes.first()) manifest = hold_folder(study, folder);
+  if (processes.first()) manifest = lock_folder(study, folder);
   const std::string token = processes.from_first(temporary_token());
   set_temporary_token(processes.first() ? token : fmt::format("{}-{}", token, processes.rank()));
   for (DocumentSet& documents : study.documents) broadcast_documents(documents, processes);
-  std::set<std::string> again;  // labels whose captures turned out to be damaged
+  std::set<std::string> again;  // labels whose captures were damaged
   for (;;) {
     MeasuredStudy measured = measure_study(study);
     bool written = true;
@@ -122,7 +124,7 @@ std::string run_study(const RunOptions& options) {
       try {
         written = write_results(study, measured, manifest, again);
       } catch (const std::exception&) {
-        tell_first_failure(study, measured);
+        log_first_failure(study, measured);
         throw;
       }
     }

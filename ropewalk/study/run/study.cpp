@@ -33,14 +33,14 @@ void check_only(const Study& study) {
     const std::string near = nearest(label, labels);
     std::set<std::string_view> known(labels.begin(), labels.end());
     throw UsageError(
-        "--only {}: {} has no such checkpoint; {}", label, study.options.experiment.string(),
+        "--only {}: {} does not have this checkpoint; {}", label, study.options.experiment.string(),
         near.empty() ? "it has " + printable_excerpt(fmt::format("{}", fmt::join(known, ", ")), 400)
                      : fmt::format("did you mean '{}'?", near));
   }
 }
 
-// Looks at the checkpoints before anything is spent on them. Without a Hub to ask, what is in the
-// cache can be measured all the same.
+// Checks the checkpoints before anything is downloaded or computed. Without access to the Hub, what
+// is in the cache can still be measured.
 Audit try_audit(const Experiment& experiment, const std::shared_ptr<KnownHeaders>& headers) {
   try {
     return audit_experiment(experiment, /*read_weights=*/false, headers);
@@ -52,8 +52,8 @@ Audit try_audit(const Experiment& experiment, const std::shared_ptr<KnownHeaders
   return {};
 }
 
-// A checkpoint that cannot be measured ends the run before it begins, unless the rest is to be
-// measured without it; what else is odd is for the reader to judge.
+// A checkpoint that cannot be measured ends the run before it begins, unless the others are to be
+// measured without it. Other findings are only reported.
 void check_audit(const Study& study, const Audit& audit) {
   for (const AuditFinding& finding : audit.findings) {
     if (finding.kind == AuditFinding::Kind::missing && !study.options.keep_going) {
@@ -63,8 +63,8 @@ void check_audit(const Study& study, const Audit& audit) {
   }
 }
 
-// Who reads a text: "qwen3-4b, qwen3-8b"
-std::string readers(const StudyPlan& plan, size_t text) {
+// The models that read a text: "qwen3-4b, qwen3-8b".
+std::string models_reading(const StudyPlan& plan, size_t text) {
   std::string labels;
   for (const PlannedCheckpoint& planned : plan.checkpoints) {
     if (planned.text == text) labels += (labels.empty() ? "" : ", ") + planned.capture.label;
@@ -107,7 +107,8 @@ Study open_study(const RunOptions& options) {
   study.out = options.out.value_or(fs::path("out") / options.experiment.stem());
   const bool vectors = study.experiment.from_vectors();
   if (vectors && processes.count() > 1) {
-    throw UsageError("captured vectors are for one process, and these are {}", processes.count());
+    throw UsageError("captured vectors are read by one process, but these are {}",
+                     processes.count());
   }
   const auto headers = std::make_shared<KnownHeaders>();
   const Audit audit = processes.first() ? try_audit(study.experiment, headers) : Audit();
@@ -142,7 +143,7 @@ Study open_study(const RunOptions& options) {
     const DocumentSet& documents = study.documents[text];
     const TextPlan& plan = study.plan.texts[text];
     log::info("{}: {}, {} of up to {} tokens; {}", study.experiment.name,
-              study.documents.size() > 1 ? readers(study.plan, text) : what,
+              study.documents.size() > 1 ? models_reading(study.plan, text) : what,
               count(documents.documents, "document"), plan.longest_context,
               documents.describe_skipped());
   }

@@ -14,33 +14,34 @@
 
 namespace ropewalk {
 
-// An experiment that is about to be measured: what was asked for, where results go, which
-// checkpoints it has and which documents they read.
+// An experiment that is about to be measured: its options, the results folder, its checkpoints and
+// the documents that they read.
 struct Study {
   RunOptions options;
   Experiment experiment;
   std::filesystem::path out;
   StudyPlan plan;
-  // Of several processes, the first one's alone: documents as plan.texts has them, and the dataset
-  // that they are from, where they are from one.
+  // Only in the first of several processes: documents for each entry of plan.texts, and the dataset
+  // from which they come, if any.
   std::vector<DocumentSet> documents;
-  std::vector<DocumentSet> ablate_documents;  // likewise, of an experiment with `ablate`
+  // only in the first process, for an experiment with `ablate`
+  std::vector<DocumentSet> ablate_documents;
   std::optional<Dataset> dataset;
   std::shared_ptr<Timeline> timeline = std::make_shared<Timeline>();
 
-  // Of every checkpoint in the file, those that cannot be measured included.
+  // The labels of every checkpoint in the file, including those that cannot be measured.
   std::vector<std::string> labels() const;
-  // Whether a checkpoint is to be measured where it is not there.
+  // Whether a checkpoint is to be measured where it has no capture.
   bool wanted(const PlannedCheckpoint& planned) const;
-  // The documents that a checkpoint reads, cut to a context; once for all that ask.
+  // The documents that a checkpoint reads, cut to a context; computed once per text and context.
   const DocumentSet& documents_for(const PlannedCheckpoint& planned, int64_t context) const;
 
  private:
   mutable std::map<std::pair<size_t, int64_t>, DocumentSet> cut_;  // by text and context
 };
 
-// Reads the experiment, looks at its checkpoints and chooses the documents. Throws InputError or
-// UsageError where something is wrong with them, before anything is spent.
+// Reads the experiment, checks its checkpoints and chooses the documents. Throws InputError or
+// UsageError where something is wrong with them, before anything is measured.
 Study open_study(const RunOptions& options);
 
 }  // namespace ropewalk

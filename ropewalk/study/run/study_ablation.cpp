@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kFolder = "ablate";
 
-// One checkpoint, opened to be run once more.
+// One checkpoint, opened to be run again.
 class CheckpointAblation {
  public:
   CheckpointAblation(const Study& study, const MeasuredCheckpoint& measured,
@@ -82,7 +82,7 @@ std::vector<Ablation> measure_all(const Study& study, const MeasuredStudy& measu
           CheckpointAblation(study, checkpoint, study.ablate_documents[planned.text]).run());
     } catch (const InputError& error) {
       throw InputError("ablate: '{}': {}", planned.capture.label, error.what());
-    } catch (const UsageError& error) {  // what the file asks for cannot be done here
+    } catch (const UsageError& error) {  // the file requests something that is impossible here
       throw InputError("{}: ablate: '{}': {}", study.experiment.at(study.experiment.ablate->line),
                        planned.capture.label, error.what());
     }
@@ -91,7 +91,7 @@ std::vector<Ablation> measure_all(const Study& study, const MeasuredStudy& measu
     if (made.back().cases.empty()) made.pop_back();
   }
   if (made.empty()) {
-    throw InputError("{}: ablate: no checkpoint has a head of these sets",
+    throw InputError("{}: ablate: no checkpoint has a head in these sets",
                      study.experiment.at(study.experiment.ablate->line));
   }
   return made;
@@ -143,12 +143,12 @@ std::string describe_study_ablation(const Study& study) {
   const Experiment::Ablate& ablate = *study.experiment.ablate;
   const auto sets = static_cast<int64_t>(ablate.sets.size());
   const auto edits = static_cast<int64_t>(ablate.edits.size());
-  // Removal too, where it is not one of the edits.
+  // Removal is also measured where it is not one of the edits.
   const bool removal = std::none_of(ablate.edits.begin(), ablate.edits.end(),
                                     [](const EditName& edit) { return edit.text == kRemoval; });
   return fmt::format(
-      "\nablate: {} of {} in each checkpoint, beside {}, on {} more: up to {} passes of edits per "
-      "checkpoint, each at most as long as a pass to the loss\n",
+      "\nablate: {} of {} in each checkpoint, compared with {}, on {} more: up to {} edited passes "
+      "per checkpoint, each at most as long as a pass up to the loss\n",
       format_number_of(edits, "edit"), format_number_of(sets, "set"),
       format_number_of(ablate.controls, "random set"),
       format_number_of(ablate.documents, "document"),

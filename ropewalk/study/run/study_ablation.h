@@ -8,16 +8,16 @@
 
 namespace ropewalk {
 
-// The stage `ablate` of an experiment that has the key: every checkpoint's heads edited, on the
-// entries of the corpus after those that were measured. What is done of a checkpoint is kept in
-// OUT/ablate/LABEL and gone on with. Sets that a checkpoint has no head for are left out, with a
-// warning.
+// The stage `ablate` of an experiment with this key: edits heads of every checkpoint, and measures
+// the loss on the entries of the corpus after those that were measured. Finished edits are kept in
+// OUT/ablate/LABEL, from where the stage resumes. Sets without a head in a checkpoint are left out,
+// with a warning.
 Stage ablation_stage(const Study& study, const MeasuredStudy& measured);
 
-// The figures that the stage left in the results folder, by its record in the manifest.
+// The figures that the stage wrote to the results folder, according to its record in the manifest.
 std::vector<Figure> ablation_figures(const Study& study, const Json& record);
 
-// What it would do, in words, for a dry run; empty without the key.
+// Describes in words, for a dry run, what the stage would do; empty without the key.
 std::string describe_study_ablation(const Study& study);
 
 }  // namespace ropewalk

@@ -15,8 +15,8 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Whose tokenizer it is where the first checkpoint, which usually has it, could not be opened:
-// another's may read other tokens.
+// Says whose tokenizer is used where the first checkpoint, which usually has it, could not be
+// opened: another tokenizer may give other tokens.
 void note_other_tokenizer(const Experiment& experiment, const StudyPlan& plan,
                           const PlannedCheckpoint& has_it) {
   if (experiment.models) return;
@@ -25,8 +25,8 @@ void note_other_tokenizer(const Experiment& experiment, const StudyPlan& plan,
       if (entry.label == has_it.checkpoint) return;
       for (const CheckpointFailure& failure : plan.failures) {
         if (entry.random || failure.label != phase.labels_of(entry).front()) continue;
-        log::info("the tokenizer is that of '{}', as '{}' could not be opened", has_it.checkpoint,
-                  entry.label);
+        log::info("using the tokenizer of '{}', because '{}' could not be opened",
+                  has_it.checkpoint, entry.label);
         return;
       }
     }
@@ -45,16 +45,16 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
       try {
         return locate_tokenizer(*name);
       } catch (const InputError& error) {
-        throw InputError("{}: tokenizer '{}' is not there (looked for {}), and {}", line, *name,
+        throw InputError("{}: tokenizer '{}' was not found (looked for {}), and {}", line, *name,
                          path.string(), error.what());
       }
     }
     throw InputError(
-        "{}: tokenizer '{}' is not there (looked for {}); write a folder, the path of a "
+        "{}: tokenizer '{}' was not found (looked for {}); write a folder, the path of a "
         "tokenizer.json or a Hub model (org/name)",
         line, *name, path.string());
   }
-  bool asked = false;  // one revision speaks for all of the Hub's
+  bool asked = false;  // all revisions on the Hub have the same tokenizer: one request is enough
   for (const PlannedCheckpoint& planned : plan.checkpoints) {
     if (planned.text != text) continue;
     const ModelOptions& model = planned.capture.model;
@@ -67,7 +67,7 @@ std::optional<fs::path> find_tokenizer(const Experiment& experiment, const Study
   return std::nullopt;
 }
 
-// Where the experiment's corpus is; a path that is not there is an InputError.
+// The location of the experiment's corpus. Throws InputError where the path does not exist.
 CorpusSource find_corpus(const Experiment& experiment) {
   const Experiment::Corpus& corpus = experiment.corpus;
   CorpusSource source{corpus.path, corpus.dataset, {corpus.field, corpus.id}};
@@ -75,18 +75,18 @@ CorpusSource find_corpus(const Experiment& experiment) {
   source.path = experiment.resolve(corpus.path);
   std::error_code ignored;
   if (fs::exists(source.path, ignored)) return source;
-  throw InputError("{}: corpus: there is no {}; paths are relative to the experiment file",
+  throw InputError("{}: corpus: {} does not exist; paths are relative to the experiment file",
                    experiment.at(corpus.line), source.path.string());
 }
 
-// Which documents of the corpus.
-struct Part {
+// A range of the corpus's documents.
+struct DocumentRange {
   std::optional<int64_t> documents;  // default: all
-  int64_t after = 0;                 // how many come before
+  int64_t after = 0;                 // number of documents before it
 };
 
 DocumentSet read_part(const Experiment& experiment, const StudyPlan& plan, size_t text,
-                      const Part& part, std::optional<Dataset>& found) {
+                      const DocumentRange& part, std::optional<Dataset>& found) {
   const CorpusSource source = find_corpus(experiment);
   DocumentOptions wanted;
   wanted.context = plan.texts[text].longest_context;
@@ -122,7 +122,7 @@ DocumentSet ablate_documents(const Experiment& experiment, const StudyPlan& plan
     require_other_documents(make_records(own.documents), "the study", next, "the corpus");
     return next;
   } catch (const InputError& error) {
-    throw InputError("{}: ablate: takes documents after those that are measured: {}",
+    throw InputError("{}: ablate: needs documents after the measured ones: {}",
                      experiment.at(ablate.line), error.what());
   }
 }

@@ -9,11 +9,11 @@
 
 namespace ropewalk {
 
-// Which stage of a study ran when, on which checkpoint. Stages overlap; any thread may have one.
-// Each is logged, at the level debug, when it ends.
+// Records which stage of a study ran when, on which checkpoint. Stages overlap, and any thread may
+// have one. Each is logged at the level debug when it ends.
 class Timeline {
  public:
-  // A stage from here to the end of this object.
+  // A stage that lasts as long as this object.
   class Span {
    public:
     Span(Timeline& timeline, std::string stage, std::string label = {});
@@ -28,11 +28,11 @@ class Timeline {
     double begin_;
   };
 
-  // Seconds within another stage that are a stage of their own.
+  // Adds seconds within another stage that count as a stage of their own.
   void add(const std::string& stage, double seconds);
   // Seconds since the study began.
   double now() const;
-  // Of each stage in all, and from the beginning until now.
+  // The total seconds of each stage, and from the beginning until now.
   Json seconds() const;
 
  private:

@@ -64,7 +64,7 @@ bool order_by_training(std::vector<CheckpointTable>& checkpoints) {
   const auto all = [&](const auto& holds) {
     return std::all_of(checkpoints.begin(), checkpoints.end(), holds);
   };
-  // Where all state one, contexts follow each other, each of them a run.
+  // Where all captures state a context, contexts follow each other, and each is a run.
   const bool contexts =
       all([](const CheckpointTable& c) { return split_label(c.label).context > 0; });
   const bool steps = all(
@@ -86,11 +86,11 @@ bool order_by_training(std::vector<CheckpointTable>& checkpoints) {
   return moved;
 }
 
-GivenCapture parse_capture(const std::string& text) {
+CaptureArgument parse_capture(const std::string& text) {
   const size_t at = text.find('=');
   std::error_code ignored;
   if (at == text.npos || fs::exists(text, ignored)) return {text, ""};
-  GivenCapture given{text.substr(at + 1), text.substr(0, at)};
+  CaptureArgument given{text.substr(at + 1), text.substr(0, at)};
   if (given.label.empty() || given.folder.empty() || invalid_utf8_offset(given.label)) {
     throw UsageError("'{}': expected a capture, or LABEL=CAPTURE to give it another label",
                      printable(text));
@@ -147,7 +147,7 @@ void analyze(const AnalyzeOptions& options) {
   }
   progress.finish();
   if (!options.keep_order && order_by_training(checkpoints)) {
-    log::info("in the order of training: {}; --keep-order takes that of the arguments",
+    log::info("in the order of training: {}; --keep-order keeps the order of the arguments",
               labels_text(checkpoints));
   }
   for (const std::string& warning : check_comparable(checkpoints)) log::warning("{}", warning);
@@ -172,8 +172,7 @@ void merge_captures(const std::vector<fs::path>& captures, const fs::path& out) 
   std::string missing;
   const CaptureMoments merged = merge_moments(inputs, missing);
   if (!missing.empty()) {
-    log::warning("the captures hold nothing of {}: {} is a part of the corpus", missing,
-                 out.string());
+    log::warning("no capture has {}: {} is only a part of the corpus", missing, out.string());
   }
   AtomicFolder folder(out);
   write_moments(folder.path() / kMomentsName, merged);

@@ -20,12 +20,12 @@ namespace {
 // One line of the comparison.
 struct Line {
   std::string label;
-  std::string part;  // class; empty where there is one number a label
+  std::string part;  // name of a class; empty where a label has a single number
   ComparedValue run;
   ComparedValue reference;
 
   double difference() const { return run.value - reference.value; }
-  // Of the difference; the reference's own counts where it is known.
+  // The error of the difference; it includes the reference's error where that is known.
   double error() const {
     return std::isnan(reference.se) ? run.se : std::hypot(run.se, reference.se);
   }
@@ -51,7 +51,7 @@ class ReferenceComparison {
     for (size_t i = 0; i < views_.size(); ++i) grid(views_[i].view->depth, i);
     const std::string models = other_models();
     if (compared_ == 0 && models.empty()) fail();
-    if (compared_ == 0) text_ += fmt::format("no label of the run is in {}\n\n", source_);
+    if (compared_ == 0) text_ += fmt::format("{} has no label of the run\n\n", source_);
     if (!lacking_.empty()) {
       text_ += fmt::format("not compared: {}: {}\n\n", lacking(), why_without_numbers(run_));
     }
@@ -80,7 +80,7 @@ class ReferenceComparison {
     std::vector<std::string> labels;
     for (const CheckpointNumbers* numbers : checkpoints_) labels.push_back(numbers->label);
     const std::string others = reference_.contains(kOtherModels)
-                                   ? fmt::format("; the run has no number of its {}: {}",
+                                   ? fmt::format("; the run has no number for its {}: {}",
                                                  kOtherModels, why_without_numbers(run_))
                                    : "";
     throw InputError("{}: has no label of the run; the run's are {}{}", source_, listed(labels),
@@ -92,7 +92,7 @@ class ReferenceComparison {
     return found == reference_.end() ? "" : compare_with_models(run_, *found, source_);
   }
 
-  // The reference's object under a key, or nothing.
+  // The reference's object under a key, or null.
   const Json* group(const std::string& key) {
     const auto found = reference_.find(key);
     if (found == reference_.end()) return nullptr;
@@ -113,7 +113,7 @@ class ReferenceComparison {
                          "in SE");
   }
 
-  // A section of lines, with as many decimals as their numbers need.
+  // Adds a section of lines, with as many decimals as their numbers need.
   void add(const std::string& title, const std::vector<Line>& lines, bool parts) {
     std::vector<double> stated;
     for (const Line& line : lines) stated.push_back(line.reference.value);
@@ -144,7 +144,7 @@ class ReferenceComparison {
                        leaf(*found, fmt::format("{} of '{}'", key, printable(numbers->label)))});
     }
     if (lines.empty()) return;
-    // A run without heads.csv has nothing to set beside numbers of whole heads.
+    // Without heads.csv, a run has no numbers of whole heads to compare.
     if (std::all_of(lines.begin(), lines.end(),
                     [](const Line& line) { return std::isnan(line.run.value); })) {
       lacking_.push_back(key);
@@ -267,7 +267,8 @@ class ReferenceComparison {
   size_t label_width_ = std::string_view("checkpoint").size();
   std::string text_;
   size_t compared_ = 0;
-  std::vector<std::string> lacking_;  // what the reference has of a label and the run has not
+  // numbers that the reference has for a label and the run lacks
+  std::vector<std::string> lacking_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace ropewalk {
 namespace {
 
-// By label; 0: the reference has the label and does not say.
+// By label; 0: the reference has the label but no context for it.
 std::map<std::string, int64_t> reference_contexts(const Json& reference,
                                                   const std::string& source) {
   std::map<std::string, int64_t> contexts;

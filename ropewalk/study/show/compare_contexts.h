@@ -8,10 +8,10 @@
 
 namespace ropewalk {
 
-// The context that each checkpoint of a run was measured at beside the reference's, as text, for
-// labels that both have. A reference states it in `checkpoints`, as summary.json does: a list of
-// {label, context}. Empty where neither says. Throws InputError naming `source` and the label where
-// a context is no number of tokens.
+// Compares the contexts at which a run and a reference were measured, as text, for labels that both
+// have. A reference states them in `checkpoints`, as summary.json does: a list of {label, context}.
+// Empty where neither states any. Throws InputError naming `source` and the label where a context
+// is not a number of tokens.
 std::string compare_contexts(const RunNumbers& run, const Json& reference,
                              const std::string& source);
 

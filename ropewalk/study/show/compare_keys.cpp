@@ -51,12 +51,12 @@ std::string why_without_numbers(const RunNumbers& run) {
       return !std::isnan(numbers.views[i].over_heads.mean);
     };
     if (std::any_of(run.checkpoints.begin(), run.checkpoints.end(), there)) {
-      return fmt::format("{} has no such column", heads);
+      return fmt::format("{} does not have this column", heads);
     }
   }
   return fmt::format(
-      "{} is not there or was left out; ropewalk run and ropewalk analyze write it beside the "
-      "table",
+      "{} is missing or was left out; ropewalk run and ropewalk analyze write it to the table's "
+      "folder",
       heads);
 }
 

@@ -19,7 +19,7 @@ namespace {
 // A mean over heads that some model states.
 struct Column {
   std::string key;
-  size_t view = 0;                       // in all_views()
+  size_t view = 0;                       // index in all_views()
   std::map<std::string, double> models;  // by name
 };
 
@@ -100,7 +100,7 @@ ReferenceModels read_models(const Json& section, const std::string& source) {
 struct Row {
   std::string name;
   int64_t context = 0;          // 0: unknown
-  std::vector<double> numbers;  // of each column
+  std::vector<double> numbers;  // one per column
 };
 
 }  // namespace

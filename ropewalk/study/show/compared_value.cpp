@@ -39,12 +39,12 @@ std::string number_cell(double number, int decimals, int width, bool sign) {
   if (!std::isnan(number)) {
     text =
         sign ? fmt::format("{:+.{}f}", number, decimals) : fmt::format("{:.{}f}", number, decimals);
-    // What rounds to nothing has no sign.
+    // A number that rounds to 0 has no sign.
     if (text.find_first_not_of("+-0.") == std::string::npos) {
       text.erase(0, text.find_first_not_of("+-"));
     }
   }
-  // Columns are padded by what is seen: a dash has three bytes.
+  // Columns are padded by visible characters: a dash has three bytes.
   const int seen = std::isnan(number) ? 1 : static_cast<int>(text.size());
   return std::string(static_cast<size_t>(std::max(0, width - seen)), ' ') + text;
 }

@@ -18,17 +18,17 @@ struct ComparedValue {
   double se = std::numeric_limits<double>::quiet_NaN();
 };
 
-// A leaf of a reference: a number, {value, se}, or null. Throws InputError naming `source` and
-// `where`.
+// Reads a leaf of a reference: a number, {value, se}, or null. Throws InputError naming `source`
+// and `where`.
 ComparedValue read_compared(const Json& json, const std::string& source, const std::string& where);
 
-// What a value of JSON is, for people: "an array", "a number", "null".
+// The kind of a JSON value in words: "an array", "a number", "null".
 std::string kind_of(const Json& json);
 
-// Decimals that show three digits of the largest of these numbers: 3 to 6.
+// How many decimals show three digits of the largest of these numbers: 3 to 6.
 int decimals_for(const std::vector<double>& numbers);
 
-// A number padded on its left; a dash where it is NaN.
+// A number padded on its left; a dash for NaN.
 std::string number_cell(double number, int decimals, int width, bool sign = false);
 
 }  // namespace ropewalk

@@ -33,7 +33,7 @@ const ExportTarget& find_target(const std::string& name) {
   return *found;
 }
 
-// What was measured, of what and how: what the files cannot say themselves.
+// What was measured and how: facts that the exported files cannot state.
 Json identity(const CaptureInfo& info) {
   const Json all = info.to_json();
   Json some;
@@ -50,7 +50,7 @@ void write_tensors(const fs::path& path, const ExportedModel& made, const std::s
   for (const auto& [name, values] : made.tensors) {
     const at::Tensor kept = values.contiguous();
     if (!kept.isfinite().all().item<bool>()) {
-      throw InputError("{}: '{}' made of it has values that float32 cannot hold", source, name);
+      throw InputError("{}: its '{}' has values that float32 cannot hold", source, name);
     }
     tensors.push_back({name, "F32", kept.sizes().vec(), static_cast<int64_t>(kept.nbytes()),
                        [kept](const ByteSink& write) {
@@ -76,8 +76,9 @@ void export_capture(const ExportOptions& options) {
   const ExportSource source{file, moments, capture_facts(moments.info, file)};
   const int64_t d = moments.streams(StreamKind::query).d();
   if (source.d() != d) {
-    throw InputError("{}: tensor 'query.mean' has {} dimensions, key 'config.head_dim' says {}",
-                     source.name, d, source.d());
+    throw InputError(
+        "{}: tensor 'query.mean' has {} dimensions, expected {} from key 'config.head_dim'",
+        source.name, d, source.d());
   }
   require_all_heads(source, target.name);
   const ExportedModel made = target.make(source);

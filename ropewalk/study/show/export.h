@@ -12,12 +12,12 @@ struct ExportOptions {
   std::filesystem::path out;
 };
 
-// Programs whose files a capture can become.
+// The programs for which a capture can be exported.
 std::vector<std::string> export_targets();
 
-// Writes the files that another program loads (docs/formats.md), and ropewalk.json, which says what
-// they rest on. `out` appears only when everything is in it. Throws InputError where a capture does
-// not hold what the program needs.
+// Writes the files that another program loads (docs/formats.md), and ropewalk.json, which says from
+// what they were made. `out` appears only when it is complete. Throws InputError where a capture
+// lacks what the program needs.
 void export_capture(const ExportOptions& options);
 
 }  // namespace ropewalk

@@ -8,21 +8,21 @@
 namespace ropewalk {
 namespace {
 
-// kvpress turns dimension f with f + d/2, in every layer.
+// kvpress rotates dimension f with f + d/2, in every layer.
 void refuse_other_rotations(const ExportSource& source) {
   const std::optional<DescribedRope>& stated = source.moments.info.config.rope;
   if (!stated || stated->ropes.empty()) {
-    throw InputError("{}: the model has no RoPE, and kvpress rotates queries", source.name);
+    throw InputError("{}: the model has no RoPE, but kvpress rotates queries", source.name);
   }
   for (const RopeSettings& rope : stated->ropes) {
     if (rope.interleaved) {
       throw InputError(
-          "{}: the model's RoPE is interleaved, and kvpress rotates dimension f with f + d/2",
+          "{}: the model's RoPE is interleaved, but kvpress rotates dimension f with f + d/2",
           source.name);
     }
     if (rope.rotary_dim != source.d()) {
       throw InputError(
-          "{}: the model's RoPE is partial ({} of {} dimensions), and kvpress rotates all",
+          "{}: the model's RoPE is partial ({} of {} dimensions), but kvpress rotates all",
           source.name, rope.rotary_dim, source.d());
     }
   }
@@ -32,19 +32,20 @@ KeptFields sums_of_queries(const ExportSource& source) {
   const auto kept = KeptFields::find(source.moments, pre_rope(), StreamKind::query);
   if (!kept) {
     throw InputError(
-        "{}: holds no sums of queries before RoPE, which kvpress needs; capture again without "
+        "{}: has no sums of queries before RoPE, which kvpress needs; capture again without "
         "--no-pre-rope",
         source.name);
   }
   return *kept;
 }
 
-// Of sums about zero over n vectors; all float64, n with as many dimensions as the sums.
+// Variances from sums about zero over n vectors; all tensors are float64, and n has as many
+// dimensions as the sums.
 at::Tensor variances(const at::Tensor& squares, const at::Tensor& mean, const at::Tensor& n) {
   return (squares - n * mean.square()) / (n - 1);
 }
 
-// Standard errors of one head's mean and variances, over their own lengths.
+// Standard errors of one head's mean and variances, relative to their own lengths.
 struct StandardErrors {
   double mean;
   double variance;
@@ -81,7 +82,7 @@ ExportedModel export_to_kvpress(const ExportSource& source) {
   }
   const at::Tensor mean = sums.total("sum") / n;  // [streams, d]
   const at::Tensor block_tokens = at::tensor(counts.tokens, at::kDouble);
-  std::vector<at::Tensor> covariances;  // of each layer
+  std::vector<at::Tensor> covariances;  // one per layer
   std::vector<double> mean_errors;
   std::vector<double> variance_errors;
   for (int64_t layer = 0; layer < source.layers(); ++layer) {
@@ -114,8 +115,7 @@ ExportedModel export_to_kvpress(const ExportSource& source) {
                   {"query_variance", by_layer(variance_errors, source.layers())}}}};
   if (const std::set<int64_t>& nope = source.facts.nope_layers; !nope.empty()) {
     made.warnings.push_back(fmt::format(
-        "no RoPE in {} {}, and kvpress rotates the queries there all the same: its scores "
-        "are not what it means to compute",
+        "no RoPE in {} {}, but kvpress rotates the queries there too: its scores will be wrong",
         nope.size() == 1 ? "layer" : "layers", list_layers({nope.begin(), nope.end()})));
   }
   return made;

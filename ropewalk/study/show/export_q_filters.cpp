@@ -9,10 +9,10 @@
 namespace ropewalk {
 namespace {
 
-// One query head's direction: of the whole sample, and without each block.
+// One query head's direction: for the whole sample, and without each block.
 struct Direction {
   at::Tensor rows;      // [replicates, d], of length 1
-  double strength = 0;  // of its sign: the mean along it over the root mean square
+  double strength = 0;  // how clear its sign is: the mean along it over the root mean square
 };
 
 Direction direction_of(const StreamReplicates& queries, int64_t cases, const std::string& where) {
@@ -25,7 +25,8 @@ Direction direction_of(const StreamReplicates& queries, int64_t cases, const std
   }
   const auto [values, vectors] = at::linalg_eigh(second);           // ascending
   const at::Tensor first = vectors.select(2, vectors.size(2) - 1);  // [replicates, d]
-  const at::Tensor way = at::where((first * first[0]).sum(1, true) < 0, -1., 1.);  // the whole's
+  // the whole sample's orientation
+  const at::Tensor way = at::where((first * first[0]).sum(1, true) < 0, -1., 1.);
   const double along = first[0].dot(mean[0]).item<double>();
   const double size = std::sqrt(std::max(0., values[0][-1].item<double>()));
   return {first * way * (along < 0 ? 1. : -1.), size > 0 ? std::abs(along) / size : 0};
@@ -39,7 +40,7 @@ ExportedModel export_to_q_filters(const ExportSource& source) {
   const StreamSet queries = source.moments.streams(StreamKind::query);
   const int64_t layers = source.layers(), kv_heads = source.kv_heads(), d = source.d();
   const int64_t group = source.facts.group(), groups = layers * kv_heads;
-  // Without its only block a sample is empty.
+  // Without its only block a sample is empty, so there are no replicates.
   const int64_t cases = blocks.size() < 2 ? 1 : static_cast<int64_t>(blocks.size()) + 1;
   const at::Tensor filters = at::empty({groups, d}, at::kDouble);
   std::vector<double> errors(static_cast<size_t>(groups));
@@ -72,10 +73,10 @@ ExportedModel export_to_q_filters(const ExportSource& source) {
     if (strengths[row] < kWeakSign) weak.push_back({id.layer, id.head});
   }
   if (!weak.empty()) {
-    made.warnings.push_back(fmt::format(
-        "the signs of {} of {} query heads are weak: their means say little about which way the "
-        "direction points (weak_signs in ropewalk.json lists them)",
-        weak.size(), strengths.size()));
+    made.warnings.push_back(
+        fmt::format("the signs of {} of {} query heads are weak: their means hardly decide in "
+                    "which direction queries point (weak_signs in ropewalk.json lists these heads)",
+                    weak.size(), strengths.size()));
   }
   made.facts = {{"tokens", counts.total_tokens()},
                 {"errors", {{"q_filters", by_layer(errors, layers)}}},

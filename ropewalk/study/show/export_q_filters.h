@@ -4,10 +4,10 @@
 
 namespace ropewalk {
 
-// The direction of each KV head along which queries lie, as Q-Filters read them: of every query
-// head, the first eigenvector of its second moments about zero, after RoPE, turned away from the
-// mean; averaged over the query heads that read the same keys. Throws InputError where the capture
-// was taken before RoPE.
+// One direction per KV head, along which queries lie, in the form that Q-Filters reads: for every
+// query head the first eigenvector of its second moments about zero, after RoPE, pointing away from
+// the mean; averaged over the query heads that read the same keys. Throws InputError where the
+// capture was taken before RoPE.
 ExportedModel export_to_q_filters(const ExportSource& source);
 
 // A direction's sign is weak where the mean along it is less than this share of the root mean

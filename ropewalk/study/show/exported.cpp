@@ -14,7 +14,7 @@
 namespace ropewalk {
 namespace {
 
-// Layers that a capture leaves out unless it is told to take them.
+// The number of layers that a capture leaves out by default.
 int64_t unmeasured_sliding_layers(const ExportSource& source,
                                   const std::map<int64_t, int64_t>& measured) {
   const CaptureInfo& info = source.moments.info;
@@ -29,17 +29,17 @@ int64_t unmeasured_sliding_layers(const ExportSource& source,
 void require_all_heads(const ExportSource& source, const std::string& program) {
   const std::vector<int64_t>& skipped = source.moments.info.config.skipped_layers;
   if (!skipped.empty()) {
-    throw InputError("{}: layers {} have no self-attention; {} has no place for such a model",
+    throw InputError("{}: layers {} have no self-attention; {} cannot describe such a model",
                      source.name, list_layers(skipped), program);
   }
   const std::vector<StreamId>& found = source.moments.queries;
-  std::map<int64_t, int64_t> measured;  // heads of a layer
-  StreamId next{0, 0};                  // the first that is missing, as long as all are there
+  std::map<int64_t, int64_t> measured;  // number of measured heads per layer
+  StreamId next{0, 0};  // the first missing head, if the ones before it are in order
   for (const StreamId& id : found) {
     if (id.layer >= source.layers() || id.head >= source.q_heads()) {
       throw InputError(
-          "{}: tensors 'query.layer' and 'query.head' name layer {} head {}; the model has {} "
-          "layers and {} query heads",
+          "{}: tensors 'query.layer' and 'query.head' contain layer {} head {}, but the model has "
+          "{} layers and {} query heads",
           source.name, id.layer, id.head, source.layers(), source.q_heads());
     }
     ++measured[id.layer];
@@ -52,8 +52,8 @@ void require_all_heads(const ExportSource& source, const std::string& program) {
   const int64_t sliding = unmeasured_sliding_layers(source, measured);
   const bool sampled = all - count > sliding * source.q_heads();
   throw InputError(
-      "{}: holds {} of the model's {} query heads, and {} needs all; the first that is missing is "
-      "head {} of layer {}; capture again {}{}{}",
+      "{}: has {} of the model's {} query heads, but {} needs all; the first missing one is head "
+      "{} of layer {}; capture again {}{}{}",
       source.name, count, all, program, next.head, next.layer, sliding > 0 ? "with --sliding" : "",
       sliding > 0 && sampled ? " and " : "", sampled ? "without --heads" : "");
 }

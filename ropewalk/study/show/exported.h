@@ -9,9 +9,9 @@
 
 namespace ropewalk {
 
-// A capture that is to become another program's files.
+// A capture that is to be exported to another program's files.
 struct ExportSource {
-  std::string name;  // of its moments file, for messages
+  std::string name;  // name of its moments file, for messages
   const CaptureMoments& moments;
   CaptureFacts facts;
 
@@ -21,32 +21,32 @@ struct ExportSource {
   int64_t d() const { return facts.origin.head_dim; }
 };
 
-// What that program reads.
+// The files that this program reads.
 struct ExportedModel {
   struct Tensor {
     std::string name;
     at::Tensor values;  // float32
   };
-  Json config;                  // config.json: these keys and no others
-  std::vector<Tensor> tensors;  // of model.safetensors
-  Json facts;                   // what it rests on, for ropewalk.json
+  Json config;                  // config.json: exactly these keys
+  std::vector<Tensor> tensors;  // tensors of model.safetensors
+  Json facts;                   // what the files were made from, for ropewalk.json
   std::vector<std::string> warnings;
 };
 
-// Throws InputError unless every query head of every layer was measured: the files cannot say that
-// one was not. Queries then lie in the order [layer, head].
+// Throws InputError unless every query head of every layer was measured, because the files cannot
+// mark a head as missing. Queries are then in the order [layer, head].
 void require_all_heads(const ExportSource& source, const std::string& program);
 
-// The length of the standard errors of a vector's numbers over its own length: by jackknife, of the
-// whole [d] and replicates [blocks, d] without each block of these sizes. NaN with fewer than two
-// blocks, or where the vector is zero.
+// The length of the vector of standard errors, divided by the length of the vector itself: by
+// jackknife, from the whole sample's [d] and replicates [blocks, d] without each block of these
+// sizes. NaN with fewer than two blocks, or where the vector is zero.
 double relative_error(const at::Tensor& whole, const at::Tensor& replicates,
                       std::span<const double> sizes);
 
-// [layers][heads] of numbers in the order [layer, head]; NaN is null.
+// [layers][heads] from numbers in the order [layer, head]; NaN becomes null.
 Json by_layer(std::span<const double> values, int64_t layers);
 
-// "0, 2, 3"
+// Formats layers as "0, 2, 3".
 std::string list_layers(const std::vector<int64_t>& layers);
 
 }  // namespace ropewalk

@@ -20,7 +20,7 @@
 namespace ropewalk {
 namespace {
 
-constexpr std::string_view kTitleGap = " · ";  // between the run's name and a figure's
+constexpr std::string_view kTitleGap = " · ";  // between the names of the run and of the figure
 
 void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptions& figures) {
   if (figures.title.empty()) figures.title = experiment.name;
@@ -55,21 +55,21 @@ void apply_experiment(const Experiment& experiment, RunNumbers& run, FigureOptio
   }
 }
 
-// Of statistics that are asked for and that the table does not have.
-void warn_of_missing(const RunNumbers& run, const AskedFigures& asked) {
+// Warns of statistics that are requested and that the table lacks.
+void warn_of_missing(const RunNumbers& run, const RequestedFigures& asked) {
   std::set<std::string> said;
-  for (const std::string& key : asked_keys(asked)) {
+  for (const std::string& key : requested_keys(asked)) {
     const size_t view = find_view(key);
     if (has_numbers(run, view) || !said.insert(key).second) continue;
     const bool of_heads_table = all_views()[view].statistic->table == Table::heads;
-    log::warning("{}: has no {} of heads that count, so no figure of it{}", run.source, key,
-                 of_heads_table
-                     ? "; it is a column of heads.csv, which analyze writes beside the table"
-                     : "");
+    log::warning(
+        "{}: has no {} for heads with r_q and r_k, so its figure is not drawn{}", run.source, key,
+        of_heads_table ? "; it is a column of heads.csv, which analyze writes to the table's folder"
+                       : "");
   }
 }
 
-// Adds the figure of the heads that are asked for; says which ones the tables lack.
+// Adds the figure of the requested heads; says which of them the tables lack.
 void add_heads(std::vector<Figure>& figures, const StudyTables& tables, const RunNumbers& run,
                FigureOptions options) {
   std::vector<QueryHead> there;
@@ -81,11 +81,11 @@ void add_heads(std::vector<Figure>& figures, const StudyTables& tables, const Ru
     const std::string name = head_name(head);
     if (has_head(tables.heads, head)) {
       log::warning(
-          "{}: has no logits by distance of head {}, so no figure of them; they are in curves.csv, "
-          "which analyze writes beside the table",
+          "{}: has no logits by distance for head {}, so its figure is not drawn; they are in "
+          "curves.csv, which analyze writes to the table's folder",
           run.source, name);
     } else {
-      log::warning("{}: has no head {}, so no figure of it", run.source, name);
+      log::warning("{}: has no head {}, so its figure is not drawn", run.source, name);
     }
   }
   if (there.empty()) return;
@@ -94,7 +94,7 @@ void add_heads(std::vector<Figure>& figures, const StudyTables& tables, const Ru
   figures.push_back({kHeadDistance, head_distance_figure(tables.heads, run, options)});
 }
 
-// Before anything is drawn: somebody mistyped it.
+// Called before anything is drawn: a missing head is a typing error.
 void require_heads(const RunTable& table, const std::vector<QueryHead>& heads) {
   for (const QueryHead& head : heads) {
     if (has_head(table, head)) continue;
@@ -108,7 +108,7 @@ void require_heads(const RunTable& table, const std::vector<QueryHead>& heads) {
   }
 }
 
-// Says which figures of a folder are not of these tables: nobody drew them this time.
+// Says which figures in a folder are older: they were not drawn this time, and show other tables.
 void warn_of_older(const std::filesystem::path& folder,
                    const std::vector<std::filesystem::path>& drawn) {
   std::set<std::string> older;
@@ -118,13 +118,13 @@ void warn_of_older(const std::filesystem::path& folder,
     if (std::find(drawn.begin(), drawn.end(), path) != drawn.end()) continue;
     std::string name = path.filename().string();
     name.resize(std::min(name.size(), name.find('.')));
-    // Ours have a specification.
+    // Only our figures have a specification.
     if (std::filesystem::exists(folder / (name + ".vl.json"), ignored)) {
       older.insert(path.filename().string());
     }
   }
   if (older.empty()) return;
-  log::warning("{}: also holds {} of an earlier drawing; remove what is not wanted",
+  log::warning("{}: also holds {} that were drawn earlier; remove the ones you do not want",
                folder.string(), fmt::join(older, ", "));
 }
 
@@ -136,7 +136,8 @@ std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions
   FigureOptions wanted = options;
   if (experiment) apply_experiment(*experiment, run, wanted);
   for (const std::string& name : missing_figures(run)) {
-    log::info("{}: no {} of heads that count, so no figure of it", run.source, name);
+    log::info("{}: has no {} for heads with r_q and r_k, so its figure is not drawn", run.source,
+              name);
   }
   warn_of_missing(run, wanted.asked);
   std::vector<Figure> figures = make_figures(run, wanted);
@@ -169,7 +170,7 @@ std::string list_figures(const DrawOptions& options) {
   require_heads(tables.heads, options.figures.asked.distance);
   std::string text;
   for (const Figure& figure : study_figures(tables, options.figures, options.experiment)) {
-    // Less the run's name.
+    // The title without the run's name.
     const std::string title = figure.spec.at("title").at("text").get<std::string>();
     const size_t end = title.rfind(kTitleGap);
     text += fmt::format("{:<24}  {}\n", figure.name,

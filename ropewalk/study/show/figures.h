@@ -12,17 +12,16 @@
 namespace ropewalk {
 
 struct DrawOptions {
-  std::filesystem::path table;                   // qk.csv, or its folder
-  std::optional<std::filesystem::path> summary;  // default: the table's own
+  std::filesystem::path table;                   // qk.csv, or the folder that holds it
+  std::optional<std::filesystem::path> summary;  // default: the summary.json of the table's folder
   std::filesystem::path out;                     // folder
   std::vector<std::string> formats{"png", "svg", "pdf"};
   FigureOptions figures;
-  // Gives what is not asked for above: title, portraits, figures; and, where the table has none,
-  // phases.
+  // Gives defaults for title, portraits and figures; and phases, where the table has none.
   std::optional<Experiment> experiment;
 };
 
-// All figures of a study's tables: the report shows the same.
+// All figures of a study's tables; the report shows the same ones.
 std::vector<Figure> study_figures(const StudyTables& tables, const FigureOptions& options,
                                   const std::optional<Experiment>& experiment = {});
 
@@ -35,8 +34,8 @@ std::vector<std::filesystem::path> save_figures(const StudyTables& tables,
 // Reads a table and writes all its figures.
 void draw_figures(const DrawOptions& options);
 
-// What draw_figures would draw, one line per figure: its name and title; then the statistics that
-// the table has, which figures can be asked for.
+// What draw_figures would draw: one line per figure with its name and title; then the table's
+// statistics for which figures can be requested.
 std::string list_figures(const DrawOptions& options);
 
 }  // namespace ropewalk

@@ -1,4 +1,4 @@
-// Stands for report_template.cpp where the program is built without Node.
+// Replaces report_template.cpp where the program is built without Node.
 #include "ropewalk/study/show/report_template.h"
 
 namespace ropewalk {

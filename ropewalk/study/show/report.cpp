@@ -72,9 +72,9 @@ void write_report(const StudyTables& tables, const std::vector<Figure>& figures,
         "tools/setup.sh, "
         "then build again with -DROPEWALK_REPORT=ON");
   }
-  if (!manifest.is_null()) manifest.erase("report");  // of a former one
+  if (!manifest.is_null()) manifest.erase("report");  // record of a former report
   Json drawn = Json::object();
-  Json names = Json::array();  // in their order
+  Json names = Json::array();  // in the order of the page
   for (const Figure& figure : figures) {
     drawn[figure.name] = figure.spec;
     names.push_back(figure.name);
@@ -101,7 +101,8 @@ fs::path write_report(const ReportOptions& options) {
   const TableFigures drawn = table_figures(table);
   const std::string stem = table.filename() == kTable ? "" : table.stem().string() + ".";
   const fs::path out = options.out.value_or(table.parent_path() / (stem + "report.html"));
-  // What ablate left beside another table is of other heads.
+  // The effects belong to the results folder's own table; next to another table they are about
+  // other heads.
   const Json effects = table.filename() == kTable ? read_effects(table.parent_path()) : Json();
   write_report(drawn.tables, drawn.figures, drawn.manifest, effects, drawn.title, out);
   return out;

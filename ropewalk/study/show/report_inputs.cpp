@@ -6,7 +6,7 @@
 namespace ropewalk {
 namespace {
 
-// Keys of means and spreads, of means by depth, and of lists of heads.
+// The keys for means and spreads, for means by depth, and for lists of heads.
 struct SummaryKeys {
   std::vector<std::string> leaves, depth, heads;
 };
@@ -27,7 +27,7 @@ SummaryKeys summary_keys() {
 
 // {"value": …, "se": …}
 void check_leaf(const JsonReader& leaf) {
-  if (!leaf.json().contains("value")) leaf.number("value");  // says that it is missing
+  if (!leaf.json().contains("value")) leaf.number("value");  // throws about the missing key
   leaf.optional_number("value");
   leaf.optional_number("se");
 }

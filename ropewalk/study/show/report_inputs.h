@@ -7,13 +7,13 @@
 
 namespace ropewalk {
 
-// What figures, comparisons and the report's page take for granted of the files they show. Each
-// throws InputError naming `source` and the key that is missing or of another kind; other keys may
-// be there.
+// Checks the structure that figures, comparisons and the report's page expect of their files. Each
+// throws InputError naming `source` and the key that is missing or of another kind; other keys are
+// allowed.
 void check_summary(const Json& summary, const std::string& source);
 void check_manifest(const Json& manifest, const std::string& source);
 
-// Reads and checks one.
+// Reads a summary and checks it.
 Json read_summary(const std::filesystem::path& path);
 
 }  // namespace ropewalk

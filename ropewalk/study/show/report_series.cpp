@@ -14,7 +14,8 @@ namespace ropewalk {
 namespace {
 
 constexpr int64_t kNoRow = -1;
-constexpr int64_t kAsBefore = -2;  // the same numbers as the cell before: query heads share keys
+// the same numbers as in the cell before, because query heads share keys
+constexpr int64_t kAsBefore = -2;
 // Base64 of the three bytes of a number and the two of its error.
 constexpr size_t kCharactersPerThree = 20;
 
@@ -22,7 +23,7 @@ const char* file_of(const SeriesStatistic& one) {
   return one.table == SeriesTable::bands ? "bands" : "curves";
 }
 
-// What the points of a series are.
+// The name of a series' axis on the page.
 const char* axis_of(const SeriesStatistic& one) {
   if (one.table == SeriesTable::bands) return "wavelength";
   return one.key.starts_with("dist_") ? "distance" : "position";
@@ -34,7 +35,7 @@ bool same(std::span<const double> a, std::span<const double> b) {
   });
 }
 
-// The points that heads have, each set once for the whole page.
+// The points that heads have; each set is stored once for the whole page.
 class GridList {
  public:
   int64_t find(const SeriesGrid& points) {
@@ -78,7 +79,7 @@ Column gather(const RunTable& table, size_t index, GridList& grids) {
   Column column;
   for (const CheckpointTable& checkpoint : table.checkpoints) {
     const std::vector<size_t> rows = checkpoint.head_rows();
-    std::vector<size_t> heads(indexes.size(), rows.size());  // at each place of the page
+    std::vector<size_t> heads(indexes.size(), rows.size());  // per row of the page: the head
     for (size_t i = 0; i < rows.size(); ++i) {
       heads[indexes.at({checkpoint.layer[rows[i]], checkpoint.q_head[rows[i]]})] = i;
     }
@@ -112,7 +113,7 @@ Column gather(const RunTable& table, size_t index, GridList& grids) {
 Json report_series(const RunTable& table, size_t most) {
   GridList grids;
   std::map<size_t, Column> columns;
-  std::map<std::string, size_t> sizes;  // of the files, in characters
+  std::map<std::string, size_t> sizes;  // sizes of the files, in characters
   for (size_t index = 0; index < series().size(); ++index) {
     Column column = gather(table, index, grids);
     if (!column.any()) continue;

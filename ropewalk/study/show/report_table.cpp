@@ -15,12 +15,13 @@ namespace ropewalk {
 namespace {
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
-constexpr double kNoRow = std::numeric_limits<double>::infinity();  // tables hold finite numbers
+// no number of a table is infinite
+constexpr double kNoRow = std::numeric_limits<double>::infinity();
 constexpr size_t kMostCells = size_t{1} << 24;
 
 using Checkpoint = CheckpointTable;
 
-// Of all positions together, with those of the bins; null: not measured.
+// The losses over all positions, and of the bins; null: not measured.
 Json losses(const Checkpoint& checkpoint) {
   if (checkpoint.loss.empty()) return {};
   const auto number = [](double value) { return std::isnan(value) ? Json() : Json(value); };
@@ -38,7 +39,7 @@ Json losses(const Checkpoint& checkpoint) {
 
 Json or_null(int64_t count) { return count == Checkpoint::kUnknown ? Json() : Json(count); }
 
-// Where each (checkpoint, head, component) stands.
+// The row of each (checkpoint, head, component).
 class TableIndex {
  public:
   explicit TableIndex(const RunTable& table) : table_(table) {
@@ -49,7 +50,7 @@ class TableIndex {
         const std::pair key(checkpoint.layer[row], checkpoint.q_head[row]);
         const auto [found, fresh] = heads_.emplace(
             key, Head{indexes.at(key), checkpoint.kv_head[row], checkpoint.rope[row]});
-        // Several models may differ in these.
+        // Independent models may differ in these.
         if (found->second.kv_head != checkpoint.kv_head[row]) {
           found->second.kv_head = Checkpoint::kUnknown;
         }
@@ -86,7 +87,7 @@ class TableIndex {
     return {{"layer", layer}, {"q_head", q_head}, {"kv_head", kv_head}, {"rope", rope}};
   }
 
-  // A column of the cube.
+  // A column of the cube of numbers.
   std::vector<double> column(size_t index, std::vector<double> HeadColumn::*part) const {
     std::vector<double> values(table_.checkpoints.size() * heads_.size() * components_.size(),
                                kNoRow);
@@ -96,7 +97,7 @@ class TableIndex {
     return values;
   }
 
-  // Of a head: the first row that says so.
+  // A number per head, from the head's first row.
   std::vector<double> head_column(size_t index, std::vector<double> HeadColumn::*part) const {
     std::vector<double> values(table_.checkpoints.size() * heads_.size(), kMissing);
     each([&](const Checkpoint& checkpoint, size_t row, size_t head, size_t) {
@@ -120,7 +121,7 @@ class TableIndex {
                 });
   }
 
-  // Of heads.csv, one cell per checkpoint and head; null: nobody read them.
+  // Flags of heads.csv, one cell per checkpoint and head; null: the file was not read.
   Json head_flags() const {
     const auto& all = table_.checkpoints;
     const bool known =
@@ -134,11 +135,12 @@ class TableIndex {
  private:
   struct Head {
     size_t index = 0;
-    int64_t kv_head = Checkpoint::kUnknown;  // of its first row
+    int64_t kv_head = Checkpoint::kUnknown;  // from the head's first row
     int64_t rope = Checkpoint::kUnknown;
   };
 
-  // Texts of cells, `width` per checkpoint and head, as runs: code, length, code, length, …
+  // Texts of cells, `width` per checkpoint and head, run-length encoded: code, length, code,
+  // length, …
   template <typename Text>
   Json runs(size_t width, const Text& text) const {
     std::map<std::string, size_t> codes{{"", 0}};

@@ -1,6 +1,6 @@
 #include "ropewalk/study/show/report_template.h"
 
-// The assembler takes the file in as it is: a megabyte of literals would take the compiler minutes.
+// The assembler includes the file directly: compiling a megabyte of literals would take minutes.
 __asm__(
     ".section .rodata\n"
     ".global ropewalk_report_template_begin\n"

@@ -4,8 +4,8 @@
 
 namespace ropewalk {
 
-// The report's page, made from report/ at build time, with kReportPlaceholder where its data go.
-// Empty where the program was built without it.
+// The report's page, built from report/ with the program, with kReportPlaceholder where its data
+// are inserted. Empty where the program was built without it.
 std::string_view report_template();
 
 inline constexpr std::string_view kReportPlaceholder = "@ROPEWALK_DATA@";

@@ -12,7 +12,7 @@ namespace {
 std::string beginning(const fs::path& path) {
   constexpr size_t kBytes = 4096;
   std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return "";  // a pipe would wait for somebody to write
+  if (!fs::is_regular_file(path, ignored)) return "";  // reading a pipe would wait for a writer
   std::string text(kBytes, '\0');
   std::ifstream file(path, std::ios::binary);
   file.read(text.data(), kBytes);
@@ -20,7 +20,7 @@ std::string beginning(const fs::path& path) {
   return text;
 }
 
-// What a specification of a figure says first, and a page of ours.
+// The beginning of a figure's specification, and of our page.
 constexpr const char* kVegaLite = "vega-lite";
 constexpr const char* kPage = "<title>Ropewalk report</title>";
 
@@ -49,7 +49,7 @@ bool looks_like_a_result(const fs::path& path) {
     return json.is_object() && json.contains("checkpoints");
   }
   if (extension == ".html") return beginning(path).find(kPage) != std::string::npos;
-  // A picture is known by its specification.
+  // A picture is recognised by its specification.
   fs::path specification = path;
   specification.replace_extension(".vl.json");
   return path_exists(specification) && looks_like_a_result(specification);

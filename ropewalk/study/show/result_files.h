@@ -11,14 +11,14 @@ inline constexpr const char* kManifest = "manifest.json";
 inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kFigures = "figures";
 
-// The tables of a results folder, and their page.
+// The tables of a results folder and their page.
 inline constexpr std::array kTableFiles{kTable,   kHeads,   kBands, kCurves,
                                         kChanges, kSummary, kReport};
 
-// Whether anything has this name, a broken link too.
+// Whether the path exists, be it a broken link.
 bool path_exists(const std::filesystem::path& path);
 
-// Whether a file looks as ours does: asked where the manifest, which lists them, is lost.
+// Whether a file looks like one that we write; used where the manifest, which lists them, is lost.
 bool looks_like_a_result(const std::filesystem::path& path);
 
 }  // namespace ropewalk

@@ -16,26 +16,26 @@ namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
 
-// Whether a manifest states this table's hash; it may not know the table by name.
-bool is_of(const Json& manifest, const fs::path& table) {
+// Whether a manifest contains this table's hash; the name of the table may differ.
+bool has_hash_of(const Json& manifest, const fs::path& table) {
   const Json files = recorded_files(manifest.value("tables", Json()));
   const auto stated = files.find(table.filename().string());
   return stated == files.end() || *stated == Json(sha256_file(table));
 }
 
-// Null where there is no such file, or it is of another table.
+// Null where the file is missing, or where it belongs to another table.
 Json read_manifest(const fs::path& path, const fs::path& table) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return {};
   Json json = read_json_file(path);
   check_manifest(json, path.string());
-  if (is_of(json, table)) return json;
-  log::warning("{}: is of another {}, by the hash that it states, so nothing is taken from it",
+  if (has_hash_of(json, table)) return json;
+  log::warning("{}: belongs to another {}, by the hash that it states; it is ignored",
                path.string(), table.filename().string());
   return {};
 }
 
-// The axis of the run, where this version knows it and the table can be laid out by it; else none.
+// The axis of the run, if this version knows it and the table has its numbers; else empty.
 std::optional<TimeAxis> axis_of(const Json& manifest, const StudyTables& tables) {
   const Json name = manifest.at("settings").value("axis", Json());
   if (name.is_null()) return {};
@@ -50,7 +50,7 @@ std::optional<TimeAxis> axis_of(const Json& manifest, const StudyTables& tables)
   return axis;
 }
 
-// What the manifest says about the figures, so that they are those of the run.
+// The options in the manifest, so that the figures are those of the run.
 FigureOptions figure_options(const Json& manifest, const StudyTables& tables) {
   const RunTable& table = tables.heads;
   FigureOptions options;
@@ -63,7 +63,7 @@ FigureOptions figure_options(const Json& manifest, const StudyTables& tables) {
         [&](const CheckpointTable& checkpoint) { return portrait == checkpoint.label; });
     if (there) options.portraits.push_back(portrait.get<std::string>());
   }
-  // Statistics of another version, which this one may not know, are left out.
+  // Statistics of another version that this one does not know are left out.
   const auto known = [](const Json& key) {
     return unknown_statistic_error(key.get<std::string>()).empty();
   };
@@ -92,8 +92,8 @@ void append(std::vector<T>& list, const std::vector<T>& more) {
 
 }  // namespace
 
-TableFigures table_figures(const fs::path& table, const AskedFigures& more) {
-  for (const std::string& key : asked_keys(more)) {
+TableFigures table_figures(const fs::path& table, const RequestedFigures& more) {
+  for (const std::string& key : requested_keys(more)) {
     const std::string problem = unknown_statistic_error(key);
     if (!problem.empty()) throw UsageError("{}", problem);
   }

@@ -10,16 +10,17 @@
 
 namespace ropewalk {
 
-// A table that lies in a folder of results or alone, and its figures.
+// A table, in a results folder or alone, and its figures.
 struct TableFigures {
   StudyTables tables;
-  Json manifest;      // null: none of it lies beside the table
-  std::string title;  // of the manifest; empty: none
+  Json manifest;      // null: the table's folder has no manifest that belongs to it
+  std::string title;  // title in the manifest; empty: none
   std::vector<Figure> figures;
 };
 
-// Reads a table with what lies beside it, and makes the figures that its manifest asks for, and
-// `more`. Throws InputError where the manifest is none, and as read_tables and make_figures do.
-TableFigures table_figures(const std::filesystem::path& table, const AskedFigures& more = {});
+// Reads a table with the files next to it, and makes the figures that its manifest requests, and
+// `more`. Throws InputError where the manifest is invalid, and what read_tables and make_figures
+// throw.
+TableFigures table_figures(const std::filesystem::path& table, const RequestedFigures& more = {});
 
 }  // namespace ropewalk

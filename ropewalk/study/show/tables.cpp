@@ -42,45 +42,50 @@ void warn_of_undefined(const RunNumbers& run) {
 
 constexpr const char* kMakers = "ropewalk run and ropewalk analyze write one";
 
-// Before nothing is read as if it were a table.
+// Called before a file is read as a table.
 void require_table(const fs::path& table) {
   std::error_code error;
   if (!fs::exists(table, error) && !error) {
-    throw SystemError("{}: there is no such table; {}", table.string(), kMakers);
+    throw SystemError("{}: this table does not exist; {}", table.string(), kMakers);
   }
 }
 
-// Reads a file of a folder of tables; one that is not what it should be is left out.
+// Reads a file of a folder of tables; an invalid file is left out.
 template <typename Read>
-void read_if_whole(const fs::path& path, const Read& read) {
+void read_or_leave_out(const fs::path& path, const Read& read) {
   std::error_code ignored;
   if (!fs::exists(path, ignored)) return;
   if (!fs::is_regular_file(path, ignored)) {
-    log::warning("{}: is {}, not a table; going on without it", path.string(),
+    log::warning("{}: is {}, not a table; continuing without it", path.string(),
                  fs::is_directory(path, ignored) ? "a folder" : "no file");
     return;
   }
   try {
     read(path);
   } catch (const InputError& error) {
-    log::warning("{}; going on without it", error.what());
+    log::warning("{}; continuing without it", error.what());
   }
 }
 
 void read_others(RunTable& heads, const fs::path& folder) {
-  read_if_whole(folder / kHeads, [&](const fs::path& path) { read_heads_table(heads, path); });
-  read_if_whole(folder / kBands,
-                [&](const fs::path& path) { read_series_table(heads, SeriesTable::bands, path); });
-  read_if_whole(folder / kCurves,
-                [&](const fs::path& path) { read_series_table(heads, SeriesTable::curves, path); });
-  read_if_whole(folder / kLossTable, [&](const fs::path& path) { read_loss_table(heads, path); });
+  read_or_leave_out(folder / kHeads, [&](const fs::path& path) { read_heads_table(heads, path); });
+  read_or_leave_out(folder / kBands, [&](const fs::path& path) {
+    read_series_table(heads, SeriesTable::bands, path);
+  });
+  read_or_leave_out(folder / kCurves, [&](const fs::path& path) {
+    read_series_table(heads, SeriesTable::curves, path);
+  });
+  read_or_leave_out(folder / kLossTable,
+                    [&](const fs::path& path) { read_loss_table(heads, path); });
 }
 
-// A loss.csv that stayed from another table of the same checkpoints must not pass for this one's.
+// A loss.csv that is left over from another table of the same checkpoints must not be shown with
+// this one.
 void leave_out_foreign_losses(StudyTables& tables, const fs::path& path) {
   if (tables.summary.is_null() || has_losses_of(tables.summary, tables.heads)) return;
-  log::warning("{}: its losses are not those of {}, so it is of another table; going on without it",
-               path.string(), tables.summary_source);
+  log::warning(
+      "{}: its losses are not those of {}, so it belongs to another table; continuing without it",
+      path.string(), tables.summary_source);
   for (CheckpointTable& checkpoint : tables.heads.checkpoints) checkpoint.loss.clear();
 }
 
@@ -88,9 +93,9 @@ void warn_of_other_series(const StudyTables& tables) {
   const std::string& label = tables.numbers().other_series;
   if (label.empty()) return;
   log::warning(
-      "{}: means by rotary pair or by distance of '{}' are not those of bands.csv and curves.csv "
-      "beside {}: one of these files is incomplete or belongs to another run; going on without "
-      "their standard errors",
+      "{}: its means by rotary pair or by distance of '{}' differ from bands.csv and curves.csv in "
+      "the folder of {}: one of these files is incomplete or belongs to another run; continuing "
+      "without their standard errors",
       tables.summary_source, label, tables.heads.source);
 }
 
@@ -100,7 +105,7 @@ fs::path find_table(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return path;
   if (fs::exists(path / kTable, error)) return path / kTable;
-  throw SystemError("{}: is a folder and holds no qk.csv; {}", path.string(), kMakers);
+  throw SystemError("{}: is a folder without qk.csv; {}", path.string(), kMakers);
 }
 
 const RunNumbers& StudyTables::numbers() const {
@@ -174,13 +179,13 @@ StudyTables read_tables(const fs::path& given, const std::optional<fs::path>& su
   } catch (const InputError& error) {
     if (summary || tables.summary.is_null()) throw;
     tables.summary = Json();
-    tables.numbers();  // throws where the table itself is at fault
-    log::warning("{}; going on without standard errors", error.what());
+    tables.numbers();  // throws where the table itself is invalid
+    log::warning("{}; continuing without standard errors", error.what());
   }
   warn_of_other_series(tables);
   if (absent) {
-    log::info("{}: no standard errors, which are in a {} beside a {}", table.string(), kSummary,
-              kTable);
+    log::info("{}: has no standard errors; these are in a {} in the folder of a {}", table.string(),
+              kSummary, kTable);
   }
   warn_of_undefined(tables.numbers());
   return tables;

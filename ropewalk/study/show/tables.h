@@ -12,24 +12,25 @@
 
 namespace ropewalk {
 
-// The tables of a study: what analyze makes of captures, or what was read from files. Figures and
-// the report are made of them.
+// The tables of a study: the result of analyze, or read from files. Figures and the report are made
+// from them.
 struct StudyTables {
-  RunTable heads;  // as their file has them
-  Json summary;    // null: none
+  RunTable heads;  // rounded like in their files
+  Json summary;    // null: there is none
   std::string summary_source;
 
-  std::string changes;  // changes.csv, until it is written; empty: the tables were read
+  // text of changes.csv until it is written; empty: the tables were read from files
+  std::string changes;
 
-  // What figures and comparisons show of them: computed when first asked for, and kept. Throws as
-  // run_numbers does. Of one thread.
+  // The numbers that figures and comparisons show: computed when first needed, and kept. Throws
+  // like run_numbers(). To be used by one thread.
   const RunNumbers& numbers() const;
 
  private:
   mutable std::optional<RunNumbers> numbers_;
 };
 
-// The files of a folder of tables.
+// The names of the files in a folder of tables.
 inline constexpr const char* kTable = "qk.csv";
 inline constexpr const char* kHeads = "heads.csv";
 inline constexpr const char* kBands = "bands.csv";
@@ -38,22 +39,22 @@ inline constexpr const char* kChanges = "changes.csv";
 inline constexpr const char* kSummary = "summary.json";
 
 // The table that a path names: a folder's qk.csv, or the path itself. Throws SystemError where a
-// folder holds none.
+// folder has none.
 std::filesystem::path find_table(const std::filesystem::path& path);
 
-// Makes the tables of checkpoints, in the order of their run, for a folder: carries signs along the
-// run (carried_signs.h) first. The second one writes its files, all or none.
+// Makes the tables of checkpoints, which must be in the order of their run; first carries signs
+// along the run (carried_signs.h). The second function writes the files to a folder, all or none.
 StudyTables make_tables(std::vector<CheckpointTable>& checkpoints,
                         const std::filesystem::path& folder, const ChangeOptions& options = {});
 StudyTables write_tables(const std::filesystem::path& folder,
                          std::vector<CheckpointTable> checkpoints,
                          const ChangeOptions& options = {});
 
-// Reads a table, or that of a folder: a qk.csv with the files of its folder that are there, any
-// other alone; with `summary`, where it is given. Steps and tokens that it does not
-// state are those that labels say (training_time.h). A log line says where errors are missing, and
-// why; a warning, which heads are undefined. Throws InputError where a file is not what it should
-// be, and where `summary` is given and belongs to another table.
+// Reads a table. A qk.csv, or a folder that holds one, is read with the other files of its folder;
+// any other file alone; with `summary`, if it is given. Steps and tokens that the table does not
+// state are taken from labels (training_time.h). A log line says where errors are missing, and why;
+// a warning says which heads are undefined. Throws InputError where a file is invalid, and where
+// the given `summary` belongs to another table.
 StudyTables read_tables(const std::filesystem::path& given,
                         const std::optional<std::filesystem::path>& summary = {});
 

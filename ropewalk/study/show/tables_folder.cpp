@@ -21,7 +21,7 @@ fs::path tables_folder(const fs::path& given) {
   if (given.empty()) throw UsageError("--out: is empty; name a folder");
   if (folder.extension() == ".csv" && !fs::is_directory(folder, error)) {
     folder.replace_extension();
-    log::warning("--out {}: tables go to a folder, and this one is {}", given.string(),
+    log::warning("--out {}: expected a folder for tables, but this one is {}", given.string(),
                  folder.string());
   }
   if (path_exists(folder) && !fs::is_directory(folder, error)) {

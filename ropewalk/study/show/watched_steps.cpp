@@ -42,7 +42,7 @@ CheckpointTable read_analysis(const fs::path& folder) {
   return unpack_analysis(bytes, path.string());
 }
 
-// A step's analysis; nothing, and a warning, where it is damaged.
+// The analysis of a step; empty, with a warning, where it is damaged.
 std::optional<CheckpointTable> analysis_of(const fs::path& folder, int64_t components) {
   std::error_code ignored;
   const bool moments = fs::exists(folder / kMomentsName, ignored);
@@ -50,14 +50,14 @@ std::optional<CheckpointTable> analysis_of(const fs::path& folder, int64_t compo
     return read_analysis(folder);
   } catch (const std::runtime_error& error) {
     if (!moments) {
-      log::warning("{}; going on without this step", error.what());
+      log::warning("{}; continuing without this step", error.what());
       return std::nullopt;
     }
   }
   try {
     return analyzed(read_capture(folder, Blocks::needed, Tokens::all), components);
   } catch (const std::runtime_error& error) {
-    log::warning("{}; going on without this step", error.what());
+    log::warning("{}; continuing without this step", error.what());
     return std::nullopt;
   }
 }

@@ -9,26 +9,26 @@ namespace ropewalk {
 
 struct CaptureMoments;
 
-// Measured steps of a training run (`ropewalk.watch`): each is a capture folder with its analysis
-// beside the moments, so that writing one reads and writes nothing of the others.
+// Measured steps of a training run (`ropewalk.watch`). Each is a capture folder that also holds its
+// analysis, so that writing one step touches no other.
 inline constexpr const char* kAnalysisName = "analysis.bin";
 
-// When a step was measured: the first step of training, and which one each block is of. Weights
-// that moved meanwhile show as a trend along the blocks.
+// When a step was measured: its first training step, and the step at which each block was measured.
+// Weights that change meanwhile cause a trend along the blocks.
 struct MeasuredStep {
   int64_t step = 0;
   std::vector<double> of_blocks{};
 };
 
-// Analyzes a step and writes it, named as `moments` say, atomically; its moments too where these
-// are kept. Returns what summary.json would say of it alone, and under "trend" how many heads
-// have that flag.
+// Analyses a step and writes it atomically, under the name in `moments`; with its moments, if these
+// are kept. Returns its entry for summary.json, and under "trend" the number of heads with this
+// flag.
 Json write_step(const std::filesystem::path& folder, const CaptureMoments& moments,
                 const MeasuredStep& measured, int64_t components, bool keep_moments);
 
-// Writes the tables of these steps to a folder, in this order, of what was analyzed when they were
-// written. An analysis of another edition of the program is made again of its moments. A damaged
-// step is left out, with a warning. Throws InputError where none is left.
+// Writes the tables of these steps to a folder, in this order, from the stored analyses. An
+// analysis by another edition of the program is computed again from the moments. A damaged step is
+// left out, with a warning. Throws InputError where none is left.
 void write_tables_of_steps(const std::vector<std::filesystem::path>& folders,
                            const std::filesystem::path& out, int64_t components);
 

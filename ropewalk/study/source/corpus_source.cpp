@@ -15,9 +15,8 @@ fs::path fetch_file(const std::string& text) {
   const HubUri uri = parse_hub_uri(text, "hf://datasets/org/name/file.parquet");
   if (uri.inside.empty()) {
     throw InputError(
-        "{}: names no file; write hf://datasets/org/name/file.parquet, or take the whole dataset "
-        "by "
-        "its name",
+        "{}: has no file name; write hf://datasets/org/name/file.parquet, or name the whole "
+        "dataset",
         text);
   }
   Hub& hub = shared_hub();
@@ -26,7 +25,7 @@ fs::path fetch_file(const std::string& text) {
   if (!there.empty()) return there;
   throw InputError("{}: {}", text,
                    hub.settings().offline ? "is not in the cache, and HF_HUB_OFFLINE is set"
-                                          : "the dataset has no such file");
+                                          : "the dataset does not have this file");
 }
 
 }  // namespace

@@ -8,15 +8,15 @@
 
 namespace ropewalk {
 
-// Where a corpus is.
+// The location of a corpus: a path or a dataset.
 struct CorpusSource {
-  // A file or folder, or hf://datasets/org/name/FILE, also org/name@revision, which is fetched.
+  // A file or folder, or hf://datasets/org/name/FILE (also org/name@revision), which is fetched.
   std::filesystem::path path;
   std::optional<DatasetName> dataset;  // instead of a path
   CorpusOptions fields;
 };
 
-// Its documents; `found` becomes the dataset, where it is one.
+// The corpus's documents; `found` becomes the dataset, if it is one.
 DocumentSet read_source_documents(const CorpusSource& corpus,
                                   const std::optional<std::filesystem::path>& tokenizer,
                                   const DocumentOptions& options, std::optional<Dataset>& found);

@@ -18,14 +18,14 @@ namespace {
 constexpr const char* kCard = "README.md";
 constexpr const char* kConverted = "refs/convert/parquet";
 
-// The folder that everything a pattern matches lies in.
+// The folder that contains all matches of a pattern.
 std::string fixed_folder(const std::string& pattern) {
   const std::string fixed = pattern.substr(0, pattern.find_first_of("*?["));
   const size_t slash = fixed.rfind('/');
   return slash == std::string::npos ? "" : fixed.substr(0, slash);
 }
 
-// Looks for a split; every step either finds its files or says what is there instead.
+// Looks for a split; every step finds its files, or says what exists instead.
 class SplitSearch {
  public:
   SplitSearch(Hub& hub, const DatasetName& name) : hub_(hub) {
@@ -64,7 +64,7 @@ class SplitSearch {
   [[noreturn]] void fail_choice(const char* thing, const std::string& asked, const Names& names) {
     std::vector<std::string> all(names.begin(), names.end());
     if (asked.empty()) {
-      throw InputError("{}: has several {}s, {}; name one as the corpus's {}", what(), thing,
+      throw InputError("{}: has several {}s, {}; choose one as the corpus's {}", what(), thing,
                        quoted_list(all), thing == std::string("split") ? "split" : "config");
     }
     throw InputError("{}: has no {} '{}'; it has {}", what(), thing, asked, quoted_list(all));
@@ -93,7 +93,7 @@ class SplitSearch {
     for (const auto& [split, patterns] : config.splits) {
       const bool wanted = found_.name.split.empty() || found_.name.split == split;
       std::vector<HubFile>& files = splits[split];
-      if (!wanted) continue;  // its name is enough
+      if (!wanted) continue;  // a match of the name is enough
       std::vector<std::string> whole;
       std::vector<HubFile> listed;
       std::set<std::string> folders;
@@ -110,7 +110,7 @@ class SplitSearch {
     return splits;
   }
 
-  // False where there is nothing to choose from.
+  // Returns false where there is nothing to choose from.
   bool take_split(const std::string& config, const SplitFiles& splits) {
     if (splits.empty()) return false;
     const std::string& asked = found_.name.split;

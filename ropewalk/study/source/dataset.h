@@ -11,7 +11,7 @@
 
 namespace ropewalk {
 
-// A dataset of the Hub as a user names it.
+// A dataset on the Hub, as a user names it.
 struct DatasetName {
   std::string id;      // "org/name"
   std::string config;  // empty: the default one
@@ -19,11 +19,12 @@ struct DatasetName {
   std::string revision = "main";
 };
 
-// One split of it, at the commit that its revision was at when found.
+// One split of a dataset, at the commit to which its revision pointed when it was found.
 struct Dataset {
-  DatasetName name;  // with its config and split filled in
+  DatasetName name;  // with config and split filled in
   HubRepository repository;
-  std::string commit;  // of the files: the revision's, or that of the Hub's converted Parquet
+  // commit of the files: the revision's, or that of the Hub's converted Parquet
+  std::string commit;
   bool converted = false;
   std::vector<HubFile> files;  // in the order of reading
 
@@ -31,14 +32,14 @@ struct Dataset {
   Json describe() const;      // for the manifest
 };
 
-// Finds the files of a split as the `datasets` library does: by `configs` in the card, else by the
-// names of files, else in the branch of Parquet that the Hub converts datasets to. Reads the card
-// and lists of files alone. Throws InputError where there is no such configuration or split, naming
-// those that are there.
+// Finds the files of a split like the `datasets` library does: by `configs` in the card, else by
+// the names of files, else in the branch with the Hub's converted Parquet. Only the card and lists
+// of files are read. Throws InputError where the configuration or split does not exist, with a list
+// of those that do.
 Dataset find_dataset(Hub& hub, const DatasetName& name);
 
-// Reads its entries. What is not in the cache comes as it is needed, in parts, and is kept in them;
-// `bytes_requested` says how many bytes came so far.
+// Reads the entries of a dataset. Parts that are not in the cache are downloaded when they are
+// needed, and stored there; `bytes_requested` counts the downloaded bytes.
 struct OpenDataset {
   std::unique_ptr<CorpusReader> entries;
   std::function<int64_t()> bytes_requested;

@@ -13,10 +13,10 @@
 namespace ropewalk {
 namespace {
 
-constexpr int kMostValues = 100000;           // aliases can repeat values without end
+constexpr int kMostValues = 100000;           // aliases can repeat values endlessly
 constexpr size_t kLongest = size_t{4} << 20;  // bytes
 
-// What stands between the first line, "---", and the next such line; empty: there is no header.
+// The text between the first line, "---", and the next such line; empty: the card has no header.
 std::string header_of(const std::string& text) {
   std::istringstream lines(text);
   std::string header;
@@ -35,7 +35,7 @@ std::string header_of(const std::string& text) {
   return "";
 }
 
-// Reads the one list of configs; every node is checked before it is used.
+// Reads the list of configs; every node is checked before it is used.
 class CardReader {
  public:
   explicit CardReader(const std::string& source) : source_(source) {}
@@ -49,7 +49,7 @@ class CardReader {
 
  private:
   void require(bool holds, const char* what) const {
-    if (--values_left_ < 0) throw InputError("{}: its header has no end", source_);
+    if (--values_left_ < 0) throw InputError("{}: the end of its header is missing", source_);
     if (!holds) throw InputError("{}: its header's {}", source_, what);
   }
 
@@ -58,14 +58,15 @@ class CardReader {
     return node.Scalar();
   }
 
-  // A file, folder or pattern within the repository, as data_dir or in data_files.
+  // A file, folder or pattern within the repository, in data_dir or data_files.
   std::string path(const YAML::Node& node, const char* what) const {
     std::string named = text(node, what);
     std::string within;
     for (const std::filesystem::path& part : std::filesystem::path(named)) {
       if (part == ".." || part == "/") {
-        throw InputError("{}: its header names '{}', which leads out of the repository; refused",
-                         source_, printable_excerpt(named, 80));
+        throw InputError(
+            "{}: its header contains the path '{}', which is outside the repository; refused",
+            source_, printable_excerpt(named, 80));
       }
       if (part.empty() || part == ".") continue;
       within += (within.empty() ? "" : "/") + part.string();
@@ -93,7 +94,7 @@ class CardReader {
     return config;
   }
 
-  // A pattern, a list of patterns (both of split train), or a list of {split, path}.
+  // Reads a pattern, a list of patterns (both for the split train), or a list of {split, path}.
   void read_files(const YAML::Node& node, DatasetConfig& config) const {
     constexpr const char* kExpected =
         "data_files: expected patterns, or a list of {split: NAME, path: PATTERN}";
@@ -121,13 +122,12 @@ class CardReader {
 std::vector<DatasetConfig> read_dataset_card(const std::string& card, const std::string& source) {
   const std::string header = header_of(card);
   if (header.empty()) return {};
-  // What yaml-cpp makes no text of, or takes long for (yaml_map.cpp).
+  // Characters that yaml-cpp reads wrongly or slowly (yaml_map.cpp).
   const bool plain = std::none_of(header.begin(), header.end(), [](char c) {
     return c == '\x7f' || (c >= 0 && c < ' ' && c != '\t' && c != '\n');
   });
   if (!plain || header.size() > kLongest || invalid_utf8_offset(header)) {
-    throw InputError("{}: its header is not YAML: it is too long, or holds what is no text",
-                     source);
+    throw InputError("{}: its header is not YAML: it is too long, or is not text", source);
   }
   try {
     const YAML::Node top = YAML::Load(header);

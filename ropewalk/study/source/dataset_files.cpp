@@ -23,7 +23,7 @@ Names names_in(const std::string& path) {
   return names;
 }
 
-// Walks both lists with one place to come back to per "**", so that no pattern takes long.
+// Compares both lists, remembering one position per "**", so that no pattern takes long.
 bool match_names(const Names& names, const Names& patterns) {
   size_t n = 0;
   size_t p = 0;
@@ -47,7 +47,7 @@ bool match_names(const Names& names, const Names& patterns) {
   return p == patterns.size();
 }
 
-// Names that are left out unless the pattern has as many of them.
+// The number of names that are skipped unless the pattern has as many of them.
 size_t count_special(const Names& names) {
   size_t count = 0;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -63,7 +63,7 @@ bool is_data(const HubFile& file) {
   return dataset_kind(file.name) && !kOther.contains(fs::path(file.name).filename().string());
 }
 
-// The words that stand for a split in names of folders and files.
+// The words that mean a split in names of folders and files.
 Names words_of(const std::string& split) {
   if (split == "train") return {"train", "training"};
   if (split == "validation") return {"validation", "valid", "dev", "val"};
@@ -71,7 +71,7 @@ Names words_of(const std::string& split) {
   return {split};
 }
 
-// A name as a pattern that matches itself alone.
+// Turns a name into a pattern that matches only this name.
 std::string literal(const std::string& name) {
   std::string pattern;
   for (const char c : name) {
@@ -81,7 +81,7 @@ std::string literal(const std::string& name) {
   return pattern;
 }
 
-// Patterns of one way to name splits, with the word in place of {0}.
+// The files that match one convention for naming splits; the word replaces {0} in its patterns.
 SplitFiles splits_named(const std::vector<HubFile>& files, const std::string& folder,
                         const std::string& asked, const Names& ways) {
   SplitFiles splits;

@@ -28,7 +28,7 @@ HubUri parse_hub_uri(const std::string& text, const std::string& example) {
     while (uri.inside.ends_with('/')) uri.inside.pop_back();
   }
   if (is_hub_id(uri.repository.id) && !uri.revision.empty()) return uri;
-  throw InputError("{}: is no place in a dataset; write {}", text, example);
+  throw InputError("{}: is not a path in a dataset; write for example {}", text, example);
 }
 
 }  // namespace ropewalk

@@ -15,12 +15,12 @@ bool path_exists(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-// Finds a model, its config fetched where it is on the Hub.
+// Finds a model; the config of a Hub model is fetched.
 void find_model(ModelOptions& options, const std::string& revision) {
   const std::string name = options.model.string();
   if (path_exists(options.model) || !is_hub_id(name)) {
     if (revision.empty()) return;
-    throw UsageError("--revision {}: is for Hub models; {} is a folder", revision, name);
+    throw UsageError("--revision {}: is for Hub models, but {} is a folder", revision, name);
   }
   try {
     options.hub = find_checkpoint(shared_hub(), name, revision.empty() ? kMain : revision);

@@ -12,8 +12,8 @@ namespace ropewalk {
 
 namespace {
 
-// What most of the weights are stored as. Of the Hub's that is what config.json says, whether or
-// not they are here already: the choice of a dtype must not depend on that.
+// The dtype in which most of the weights are stored. For a Hub model it is taken from config.json,
+// whether or not the weights are downloaded: the choice of a dtype must not depend on that.
 std::string stored_dtype(const JsonReader& file, const ModelOptions& options,
                          const Checkpoint* checkpoint) {
   return options.hub || checkpoint == nullptr ? stated_dtype(file) : checkpoint->stored_dtype();
@@ -47,9 +47,8 @@ OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
   }
   if (layers.empty()) {
     throw UsageError(
-        "{}: every layer slides over less than the context of {} tokens; {} to measure them, or "
-        "take "
-        "a shorter {}",
+        "{}: every layer has a sliding window shorter than the context of {} tokens; {} to measure "
+        "them, or choose a shorter {}",
         model.name, model.context, options.from_file ? "write sliding: true" : "add --sliding",
         options.from_file ? "context" : "--context");
   }
@@ -62,7 +61,7 @@ OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
     model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
   }
   model.head = options.head;
-  // A loss is measured in the arithmetic that queries and keys are.
+  // The loss is computed in the same precision as queries and keys.
   const Precision precision =
       choose_precision(options.dtype, model.device,
                        {stored_dtype(file, options, checkpoint),
@@ -78,17 +77,16 @@ OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
 std::string long_context_warning(const ModelConfig& config, int64_t context) {
   if (context <= config.max_positions) return {};
   return fmt::format(
-      "context {} is beyond the model's max_position_embeddings {}: later tokens stand at "
-      "positions "
-      "that it was not made for",
+      "context {} exceeds the model's max_position_embeddings {}: later tokens are at positions "
+      "for which it was not made",
       context, config.max_positions);
 }
 
 std::string too_few_positions_error(const TextModel& text, int64_t context) {
   const int64_t most = text.config.max_positions;
   if (text.architecture->position_embedding.empty() || context <= most) return {};
-  return fmt::format("context {} is beyond its {} learned positions; take at most {}", context,
-                     most, most);
+  return fmt::format("context {} exceeds its {} learned positions; use at most {}", context, most,
+                     most);
 }
 
 OpenModel open_model(const ModelOptions& options, std::shared_ptr<const Checkpoint> opened) {

@@ -15,70 +15,70 @@
 
 namespace ropewalk {
 
-// Which part of a model is looked at, on which machine. Every verb that touches a model takes
-// these.
+// The options of every verb that uses a model: which part of it is measured, and on which device.
 struct ModelOptions {
-  std::filesystem::path model;       // its folder
-  std::optional<HubCheckpoint> hub;  // where the folder is one of the Hub's cache
+  std::filesystem::path model;       // the model's folder
+  std::optional<HubCheckpoint> hub;  // set where the folder is in the Hub's cache
   std::optional<int64_t>
       context;  // tokens per document; default: the model's max_position_embeddings
   std::optional<int64_t> heads;  // query heads to sample; default: all
-  int64_t seed = 0;              // of the head sample
-  bool sliding = false;          // sliding layers count too
-  bool head = false;             // go on to the logits
+  int64_t seed = 0;              // seed of the choice of heads
+  bool sliding = false;          // also measure sliding layers
+  bool head = false;             // compute the pass up to the logits
   std::string device = "auto";
   std::string dtype = "auto";
-  std::optional<int64_t> memory;  // bytes; default: four fifths of what is free
+  std::optional<int64_t> memory;  // bytes; default: four fifths of the free memory
   Json config = Json::object();   // overrides of config.json
   std::optional<int64_t> random;  // seed: fresh weights instead of the checkpoint's
-  Communicator processes;         // that measure together
-  std::shared_ptr<KnownHeaders> headers = std::make_shared<KnownHeaders>();  // of any checkpoints
-  bool from_file = false;  // an experiment's: messages name its keys, not options
+  Communicator processes;         // processes that measure together
+  // headers of checkpoints that were already read
+  std::shared_ptr<KnownHeaders> headers = std::make_shared<KnownHeaders>();
+  bool from_file = false;  // set from an experiment: messages name its keys instead of options
 };
 
-// An opened checkpoint with everything decided that does not depend on the text.
+// An opened checkpoint, with everything decided that does not depend on the text.
 struct OpenModel {
-  std::string name;                              // of the model: "org/name@COMMIT" or its folder
+  std::string name;  // the model's name: "org/name@COMMIT" or its folder
   std::shared_ptr<const Checkpoint> checkpoint;  // null: opened without weights
   TextModel text;
   int64_t context = 0;
-  std::vector<QueryHead> heads;         // in the order sampled
-  std::vector<int64_t> sliding_layers;  // whose window is shorter than the context
-  int64_t last_layer = 0;               // the highest with a sampled head; nothing after it is read
+  std::vector<QueryHead> heads;         // in the order in which they were drawn
+  std::vector<int64_t> sliding_layers;  // layers whose window is shorter than the context
+  int64_t last_layer = 0;  // the highest layer with a measured head; nothing after it is read
   at::Device device = at::kCPU;
   at::ScalarType dtype = at::kFloat;
-  std::string dtype_reason;  // why, for people
+  std::string dtype_reason;  // the reason for the dtype, in words
   int64_t memory = 0;        // bytes
   std::optional<RandomWeights> random;
 
   bool head = false;  // the pass goes on to the logits
 
-  // What the measured heads need, and what the pass goes through.
+  // What the measured heads need, and how far the pass goes.
   Extent measured() const { return {last_layer, Needed::qk}; }
   Extent extent() const {
     return head ? Extent{text.config.n_layers - 1, Needed::head} : measured();
   }
-  // Token ids below this may be read: a head may have no logit for some embeddings.
+  // Only token ids below this may be read: a head may lack the logits of some embeddings.
   int64_t known_words() const {
     return head ? text.config.vocabulary_size : text.config.embedding_rows;
   }
-  // Of a stage of the pass, for people: "layer 3/30", "head".
+  // The name of a stage of the pass, for readers: "layer 3/30", "head".
   std::string stage_name(int64_t stage) const;
-  // Reads what the pass needs. The model must outlive it.
+  // Reads the weights that the pass needs. The model must outlive the reader.
   WeightReader weights() const;
-  // "float32 on cpu (weights are stored in float32, under 2 GiB)"
+  // Describes dtype and device: "float32 on cpu (weights are stored in float32, under 2 GiB)".
   std::string arithmetic() const;
 };
 
-// `opened`: the same folder, where somebody has opened it already.
+// `opened`: the same folder, if it is already open.
 OpenModel open_model(const ModelOptions& options, std::shared_ptr<const Checkpoint> opened = {});
 
-// What to say of a context: one that is longer than the config states is measured, with a warning;
-// one that has more tokens than learned positions is refused. Empty: nothing.
+// The warning about a context that is longer than the config states, which is measured all the
+// same; empty: none. Throws where the context exceeds the number of learned positions.
 std::string long_context_warning(const ModelConfig& config, int64_t context);
 std::string too_few_positions_error(const TextModel& text, int64_t context);
 
-// All of that which config.json alone can tell: weights may be missing.
+// Does everything that needs config.json alone: weights may be missing.
 OpenModel open_without_weights(const ModelOptions& options);
 
 }  // namespace ropewalk

@@ -32,7 +32,7 @@ VectorsSource find_folder(const fs::path& folder) {
   return source;
 }
 
-// The stream whose file this is, in `folder` or in vectors/ there.
+// The stream to which a file in `folder`, or in vectors/ there, belongs.
 std::optional<StreamKey> stream_of(const fs::path& name, const fs::path& folder) {
   if (name.filename() != kVectorsFile) return std::nullopt;
   const fs::path parent = name.parent_path().parent_path();
@@ -92,7 +92,7 @@ std::string VectorsSource::digest() const {
       const MappedFile mapped(file.name);
       bytes = hash_stretch({mapped.data(), static_cast<size_t>(mapped.size())}).hex();
     } else if (!is_content_hash(bytes)) {
-      bytes = commit;  // all that is known of them
+      bytes = commit;  // the only thing known about them
     }
     hash.update(fmt::format("{} {}\n", stream_name(key), bytes));
   }
@@ -104,9 +104,9 @@ VectorsFacts facts_of(const VectorsSource& source) {
     return read_vectors_facts(source.folder, std::nullopt);
   } catch (const InputError&) {
     throw InputError(
-        "{}: nothing says how many query heads share a key head: neither its README.md "
-        "(head_sampling_num_query_heads, head_sampling_num_key_heads) nor a capture.json; name the "
-        "model (org/name), whose config.json does",
+        "{}: the number of query heads per key head is unknown: neither its README.md "
+        "(head_sampling_num_query_heads, head_sampling_num_key_heads) nor a capture.json states "
+        "it; name the model (org/name), whose config.json does",
         source.title);
   }
 }
@@ -118,8 +118,8 @@ void require_keys(const VectorsSource& source, int64_t group) {
     queries = true;
     const StreamKey keys{key.layer, static_cast<int32_t>(key.head / group), StreamKind::key};
     if (source.streams.contains(keys)) continue;
-    throw InputError("{}: {} is there without its keys: {} is missing", source.title,
-                     stream_name(key), stream_name(keys));
+    throw InputError("{}: the keys of {} are missing: expected {}", source.title, stream_name(key),
+                     stream_name(keys));
   }
   if (!queries) throw InputError("{}: holds keys, but no queries", source.title);
 }
@@ -153,7 +153,7 @@ int64_t evict_vectors(const Hub& hub, const VectorsSource& source) {
     kept += removed ? 0 : file.size;
   }
   if (kept > 0) {
-    log::info("{}: {} stay in the cache, as this program did not download them", source.name(),
+    log::info("{}: {} stay in the cache, because this program did not download them", source.name(),
               format_bytes(kept));
   }
   return freed;

@@ -63,7 +63,7 @@ TEST(SetName, Refused) {
     EXPECT_NE(refusal(text).find("expected a layer"), std::string::npos) << text;
   }
   for (const char* text : {"3", "3.", ".3", "3.0,", "L3H0", "3.-1", "everything"}) {
-    EXPECT_NE(refusal(text).find("is no set of heads"), std::string::npos) << text;
+    EXPECT_NE(refusal(text).find("is not a set of heads"), std::string::npos) << text;
   }
 }
 
@@ -90,7 +90,7 @@ TEST(EditName, Refused) {
     EXPECT_NE(edit_refusal(text).find("wavelength"), std::string::npos) << text;
   }
   for (const char* text : {"", "distance:x", "window", "still", "axis:q", "flatten:v", "prune"}) {
-    EXPECT_NE(edit_refusal(text).find("is no edit"), std::string::npos) << text;
+    EXPECT_NE(edit_refusal(text).find("is not an edit"), std::string::npos) << text;
   }
   EXPECT_THROW(parse_edit_names({}), UsageError);
 }

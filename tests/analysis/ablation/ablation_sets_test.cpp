@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kBlocks = 16;
 
-// `spread`: what leaving out a block changes.
+// `spread`: how much the number changes when a block is left out.
 Estimate number(double value, double spread, std::mt19937_64& random) {
   std::normal_distribution<double> noise(0, spread);
   Estimate made{value, spread, {}};
@@ -20,7 +20,7 @@ Estimate number(double value, double spread, std::mt19937_64& random) {
   return made;
 }
 
-// Layers of `heads` query heads, two for each KV head, whose dist_range rises with their place.
+// Layers of `heads` query heads, two per KV head; dist_range rises with the head's index.
 CheckpointTable made(int64_t layers, int64_t heads, double spread) {
   CheckpointTable checkpoint;
   checkpoint.origin.n_q_heads = heads;
@@ -136,7 +136,8 @@ TEST(ControlSets, ByKvHeadDrawsKvHeads) {
 }
 
 TEST(ControlSets, WhatALayerLacksComesFromTheNearest) {
-  // Seven of layer 2, so that one control head is left there for them, and six of nine layers.
+  // Seven heads of layer 2, so that only one control head remains there, and six heads of nine
+  // layers.
   std::vector<QueryHead> units;
   for (int32_t layer = 0; layer < 10; ++layer) {
     for (int32_t head = 0; head < (layer == 2 ? 7 : 4); ++head) units.push_back({layer, head});
@@ -146,7 +147,7 @@ TEST(ControlSets, WhatALayerLacksComesFromTheNearest) {
   std::erase_if(units, [](const QueryHead& head) { return head.layer != 2 && head.q_head > 2; });
   const ControlSets moved = draw_controls(listed(units), all_heads(10, 8), {}, 2, 20);
   EXPECT_EQ(moved.why_none, "no_controls") << "two nearest layers have two each";
-  units.insert(units.begin() + 3, {{0, 5}, {0, 6}});  // layer 1 could lend what layer 0 lacks
+  units.insert(units.begin() + 3, {{0, 5}, {0, 6}});  // layer 1 could replace what layer 0 lacks
   const ControlSets partly = draw_controls(listed(units), all_heads(10, 8), {}, 2, 20);
   EXPECT_EQ(partly.why_none, "no_controls");
   EXPECT_EQ(partly.moved, 0) << "nothing is drawn, so nothing is moved";
@@ -159,7 +160,7 @@ TEST(ControlSets, WhatALayerLacksComesFromTheNearest) {
     EXPECT_EQ(control.at(2).size(), 3u);
     EXPECT_EQ(control.at(1).size() + control.at(3).size(), 8u);
   }
-  // A neighbour that does not turn is none.
+  // A neighbouring layer without RoPE is not used.
   const ControlSets past = draw_controls(listed(units), all_heads(10, 8), {1, 3}, 2, 20);
   for (const HeadSet& control : past.sets) {
     EXPECT_EQ(control.at(1).size(), 3u);

@@ -78,7 +78,7 @@ TEST(EditEffect, ShorterDocumentsCountByTheirTokens) {
   EXPECT_TRUE(std::isnan(effects[6].dloss_se));
 }
 
-// A set whose effect is `mine`, with small noise, beside controls.
+// The effect of a set whose loss change is `mine` with small noise, compared with controls.
 EditEffect effect_of(double mine, const std::vector<double>& controls) {
   const EditSums before{sums_of({3, 4, 5, 4}), {}};
   EditComparison one;
@@ -96,7 +96,7 @@ TEST(EditEffect, IsRealAboveEveryControl) {
   EXPECT_NEAR(above.p, 1.0 / 21, 1e-12);
   EXPECT_TRUE(*above.real);
   EXPECT_NEAR(above.control, 0.195, 1e-12);
-  const double sd = 0.01 * std::sqrt(35.0);  // of 0 … 19, n - 1
+  const double sd = 0.01 * std::sqrt(35.0);  // standard deviation of 0 … 19, n - 1
   EXPECT_NEAR(above.control_sd, sd, 1e-12);
   EXPECT_NEAR(above.z_control, (0.5 - 0.195) / (sd * std::sqrt(1 + 1.0 / 20)), 1e-9);
   EXPECT_NEAR(above.p_t, 3.70769e-5, 1e-10);
@@ -125,7 +125,7 @@ TEST(EditEffect, BesideRemoval) {
   const EditEffect effect = measure_effect(documents_of(4), before, one).front();
   EXPECT_NEAR(effect.removal, 0.95, 1e-12);
   EXPECT_NEAR(effect.of_removal, 0.4 / 0.95, 1e-12);
-  // Leaving out each document: (1.6 - c) / (3.8 - r), whose spread is the jackknife's.
+  // The ratio without each document is (1.6 - c) / (3.8 - r); the jackknife uses its spread.
   const double changes[] = {0.5, 0.3, 0.4, 0.4}, removals[] = {1.0, 0.9, 1.1, 0.8};
   double mean = 0, squares = 0;
   for (int i = 0; i < 4; ++i) mean += (1.6 - changes[i]) / (3.8 - removals[i]) / 4;
@@ -142,8 +142,8 @@ TEST(EditEffect, BesideRemoval) {
   EXPECT_TRUE(std::isnan(small.of_removal));
 }
 
-// Directions that are all drawn alike are held against each other: whatever effects such edits have
-// and however documents differ, one in twenty-one lies above twenty.
+// The set and its controls are random directions from the same distribution. Whatever effects such
+// edits have and however documents differ, one in twenty-one is above the twenty others.
 TEST(EditEffect, RandomDirectionsAreSeldomCalledReal) {
   constexpr int kComparisons = 2000, kDocuments = 16;
   std::mt19937_64 random(41);
@@ -155,7 +155,7 @@ TEST(EditEffect, RandomDirectionsAreSeldomCalledReal) {
     for (int d = 0; d < kDocuments; ++d) loss.push_back(3 + 0.4 * normal(random));
     before.loss = sums_of(loss);
     const auto draw = [&] {
-      const double effect = 0.2 * std::exp(0.5 * normal(random));  // costs are skewed
+      const double effect = 0.2 * std::exp(0.5 * normal(random));  // losses are skewed
       std::vector<double> changed = loss;
       for (double& one : changed) one += effect * (1 + 0.3 * normal(random));
       return edited(changed);

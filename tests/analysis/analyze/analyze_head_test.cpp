@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kTokens = 8, kDim = 3, kDocuments = 3;
 
-// Small whole numbers that drift with position; kind 0 is of queries, 1 of keys.
+// Small integers that drift with position; kind 0 is for queries, 1 for keys.
 std::vector<at::Tensor> documents(int kind) {
   const double slopes[2][kDim] = {{1.0, -0.5, 0.25}, {0.5, 0.75, -1.0}};
   std::vector<at::Tensor> made;
@@ -35,7 +35,8 @@ CheckpointTable analyzed() {
   return checkpoint;
 }
 
-// What numpy gives: cov, eigh and corrcoef over the same vectors, with and without each document.
+// Compares with the results of numpy: cov, eigh and corrcoef of the same vectors, with and without
+// each document.
 void expect_column(const std::string& key, const std::vector<double>& values,
                    const std::vector<double>& errors) {
   const CheckpointTable checkpoint = analyzed();

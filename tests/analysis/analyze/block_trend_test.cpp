@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBlocks = 8;
 
-// Heads of one row each, whose r_q is the mean of blocks that hold these numbers.
+// Heads with one row each, whose r_q is the mean over blocks of these numbers.
 CheckpointTable made_of(const std::vector<std::vector<double>>& heads) {
   CheckpointTable made;
   made.columns.resize(statistics().size());

@@ -10,7 +10,7 @@
 namespace ropewalk {
 namespace {
 
-// A statistic that names no scale does not compile.
+// A statistic without a scale does not compile.
 static_assert(!std::is_default_constructible_v<ChangeScale>);
 static_assert(!std::is_default_constructible_v<Statistic>);
 

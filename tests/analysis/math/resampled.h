@@ -4,7 +4,7 @@
 
 namespace ropewalk {
 
-// What Resamples (analysis/math/resampling.h) has for one draw, by its formula.
+// The result of Resamples (analysis/math/resampling.h) for one draw, by its formula.
 inline double resampled(double estimate, std::span<const double> replicates,
                         std::span<const int> draw) {
   const auto g = static_cast<double>(replicates.size());

@@ -29,9 +29,9 @@ TEST(Tridiagonal, IsTheMatrixInABasisThatBeginsWithTheVector) {
       const Tridiagonal t(matrix.const_data_ptr<double>(), first.const_data_ptr<double>(), d,
                           *kernel);
       ASSERT_TRUE(t.usable());
-      at::Tensor basis = at::zeros({d, t.padded()}, at::kDouble);  // its rows: Q's columns
+      at::Tensor basis = at::zeros({d, t.padded()}, at::kDouble);  // its rows are Q's columns
       basis.slice(1, 0, d).copy_(at::eye(d, at::kDouble));
-      t.turn_back(basis.mutable_data_ptr<double>(), d);
+      t.from_reduced_basis(basis.mutable_data_ptr<double>(), d);
       EXPECT_EQ(basis.slice(1, d).abs().sum().item<double>(), 0);
       basis = basis.slice(1, 0, d);
       EXPECT_LT((at::mm(basis, basis.t()) - at::eye(d, at::kDouble)).abs().max().item<double>(),
@@ -43,7 +43,7 @@ TEST(Tridiagonal, IsTheMatrixInABasisThatBeginsWithTheVector) {
       EXPECT_LT(along.slice(0, 1).norm().item<double>(), 1e-12);
       at::Tensor turned = at::zeros({t.padded()}, at::kDouble);
       turned.slice(0, 0, d).copy_(first);
-      t.turn(turned.mutable_data_ptr<double>());
+      t.to_reduced_basis(turned.mutable_data_ptr<double>());
       EXPECT_LT((turned.slice(0, 0, d) - along).abs().max().item<double>(), 1e-12);
     }
   }

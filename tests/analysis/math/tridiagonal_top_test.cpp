@@ -21,7 +21,8 @@ at::Tensor tensor(const std::vector<double>& numbers) { return at::tensor(number
 
 at::Tensor eigenvalues(const at::Tensor& matrix) { return std::get<0>(at::linalg_eigh(matrix)); }
 
-// Values and vectors are those of the matrix with the largest of these eigenvalues, ascending.
+// Checks that values and vectors belong to the matrix, and are the largest of these ascending
+// eigenvalues.
 void expect_largest(const at::Tensor& matrix, const at::Tensor& all, const at::Tensor& values,
                     const at::Tensor& vectors) {
   const int64_t d = matrix.size(0), count = values.size(0);
@@ -39,7 +40,7 @@ struct Found {
   std::optional<Eigenpair> without;
 };
 
-// Seeks all there is with a random offset of this length, and holds what is found against torch.
+// Computes all eigenpairs with a random offset of this length, and compares them with torch.
 Found seek(const at::Tensor& matrix, int64_t count, double length,
            const cpu::TridiagonalKernel& kernel = *cpu::tridiagonal_kernels().front()) {
   const int64_t d = matrix.size(0);
@@ -100,7 +101,7 @@ TEST(TridiagonalTop, StandsOddSpectra) {
   }
 }
 
-// Then the whole problem is solved instead.
+// The full problem is solved in this case.
 TEST(TridiagonalTop, SaysWhereEigenvaluesCannotBeTold) {
   at::manual_seed(6);
   constexpr int64_t kDim = 48;
@@ -112,7 +113,7 @@ TEST(TridiagonalTop, SaysWhereEigenvaluesCannotBeTold) {
   const at::Tensor one = at::eye(2, at::kDouble);
   EXPECT_FALSE(seek(one, 2, 0).top);
   EXPECT_FALSE(seek(with_spectrum(at::arange(kDim, at::kDouble)), kMostTop + 1, 0).top);
-  // One dimension leaves nothing orthogonal.
+  // With one dimension there is nothing orthogonal.
   EXPECT_FALSE(seek(at::eye(1, at::kDouble), 1, 0).without);
 }
 

@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// Four cases of this spectrum.
+// Four replicates with this spectrum.
 AxesProblem problem_of(const at::Tensor& values, int64_t leading) {
   const int64_t d = values.size(0);
   AxesProblem problem;
@@ -29,7 +29,7 @@ double along(const at::Tensor& matrix, const at::Tensor& vector) {
   return at::dot(vector, at::mv(matrix, vector)).item<double>();
 }
 
-// Each direction has the variance that torch finds to be the largest, and the value said.
+// Each direction must have the largest variance according to torch, and the returned value.
 void expect_widest(const AxesProblem& problem) {
   const int64_t d = problem.covariance.size(1);
   const WidestAxes axes = widest_axes(problem);
@@ -76,7 +76,7 @@ TEST(WidestAxes, AreThoseOfTheWholeProblem) {
     SCOPED_TRACE(d);
     const at::Tensor values = at::rand({d}, at::kDouble) * 5;
     expect_widest(problem_of(values, std::min<int64_t>(d, 10)));
-    if (d >= 20) expect_widest(problem_of(values, 20));  // more than are sought one by one
+    if (d >= 20) expect_widest(problem_of(values, 20));  // more than are computed one by one
   }
 }
 
@@ -91,7 +91,8 @@ TEST(WidestAxes, AreFoundWhereNothingTellsThemApart) {
   expect_widest(problem_of(few, 10));
 }
 
-// A case without tokens has neither weights nor a drift axis; the others stay as they are.
+// A replicate without tokens has neither weights nor a drift axis; the other replicates are not
+// affected.
 TEST(WidestAxes, OfACaseWithoutTokens) {
   at::manual_seed(9);
   AxesProblem problem = problem_of(at::arange(1, 49, at::kDouble), 10);

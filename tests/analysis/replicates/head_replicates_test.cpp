@@ -46,7 +46,7 @@ Streams random_streams(int documents, double mean, double spread, uint64_t seed)
   return streams;
 }
 
-// Through the collector and a file, as a capture goes.
+// Through the collector and a file, like a capture.
 CheckpointTable run(const Streams& streams, int64_t blocks, const std::string& name) {
   const ModelConfig config_of_one = one_head();
   MomentsCollector collector(config_of_one, {{0, 0}}, {.blocks = blocks});
@@ -75,7 +75,7 @@ struct Row {
   double explained, r_q, r_k;
 };
 
-// Two passes in float64 over all vectors.
+// Computes the expected rows in two passes in float64 over all vectors.
 std::vector<Row> two_pass(const Streams& streams) {
   const at::Tensor q = at::cat(streams.q).to(at::kDouble);
   const at::Tensor k = at::cat(streams.k).to(at::kDouble);
@@ -145,7 +145,7 @@ TEST(HostileStreams, ValuesNearTheLimits) {
 TEST(HostileStreams, ConstantDimensionsAndLowRank) {
   Streams streams = random_streams(8, 0, 1, 7);
   for (auto* list : {&streams.q, &streams.k}) {
-    for (at::Tensor& x : *list) x.slice(1, 3).fill_(2.5);  // three dimensions vary
+    for (at::Tensor& x : *list) x.slice(1, 3).fill_(2.5);  // only three dimensions vary
   }
   const CheckpointTable components = run(streams, 4, "constant");
   const std::vector<Row> expected = two_pass(streams);
@@ -156,7 +156,7 @@ TEST(HostileStreams, ConstantDimensionsAndLowRank) {
     EXPECT_NE(components.flag[c].find("rank"), std::string::npos) << components.flag[c];
   }
 
-  // Rank 1: everything along one direction, growing with position.
+  // Rank 1: all vectors lie along one direction and grow with position.
   const at::Tensor t = at::arange(kTokens, at::kFloat).unsqueeze(1);
   for (auto* list : {&streams.q, &streams.k}) {
     for (at::Tensor& x : *list) x = t * at::ones({1, kDim});
@@ -167,7 +167,7 @@ TEST(HostileStreams, ConstantDimensionsAndLowRank) {
   EXPECT_TRUE(std::isnan(line.column("r_q").value[1]));
 }
 
-// R² rests on directions of little variance, too, which products in float32 blur (docs/method.md).
+// R² also depends on directions of small variance, which float32 products blur (docs/method.md).
 TEST(HostileStreams, VariancesOfVeryDifferentSize) {
   Streams streams = random_streams(4, 0, 1, 11);
   for (at::Tensor& x : streams.q) x = x * at::pow(10, -at::arange(kDim, at::kFloat) / 2.5);
@@ -195,20 +195,20 @@ TEST(HostileStreams, NothingVaries) {
     EXPECT_TRUE(std::isnan(components.column("r_q").value[c]));
     EXPECT_NE(components.flag[c].find("no_variance"), std::string::npos);
   }
-  // Only the keys stand still.
+  // Only the keys are constant.
   streams = random_streams(3, 0, 1, 9);
   for (at::Tensor& x : streams.k) x.fill_(1.25);
   const CheckpointTable keys = run(streams, 4, "still keys");
   EXPECT_FALSE(std::isnan(keys.column("r_q").value[0]));
   EXPECT_TRUE(std::isnan(keys.column("r_k").value[0]));
   EXPECT_NE(keys.flag[0].find("constant_k"), std::string::npos);
-  // The row of the head says why numbers of keys are missing, too.
+  // The flags of the head's row also say why numbers of keys are missing.
   EXPECT_TRUE(std::isnan(keys.column("r2_k").value[0]));
   const auto has = [](const CheckpointTable& of, const char* flag) {
     return (";" + of.head_flag[0] + ";").find(std::string(";") + flag + ";") != std::string::npos;
   };
   EXPECT_TRUE(has(keys, "rank") && has(keys, "constant_k") && !has(keys, "constant_q"));
-  // Both do, apart, at numbers that float32 does not hold exactly.
+  // Both are constant, at different values that float32 does not hold exactly.
   for (at::Tensor& x : streams.q) x.zero_();
   for (at::Tensor& x : streams.k) x.fill_(0.1);
   const CheckpointTable both = run(streams, 4, "still apart");
@@ -236,7 +236,8 @@ TEST(HostileStreams, FewAndEqualDocuments) {
   EXPECT_NEAR(equal.column("pc0_stability").value[0], 1, 1e-9);
 }
 
-// Those of keys are what queries leave of the pool's, unless that is little.
+// Images of keys are computed as the pooled images less those of queries, unless that difference is
+// small.
 TEST(HeadReplicates, ImagesAreProductsTimesTheAxes) {
   constexpr int64_t kWide = 48, kBlocks = 6;
   for (const double of_keys : {1.0, 0.1, 1e-3, 30.0}) {

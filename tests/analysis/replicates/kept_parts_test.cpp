@@ -1,4 +1,4 @@
-// What statistics read of an accumulator reaches the streams of a head by its name.
+// The parts that an accumulator kept are found by its name in the streams of a head.
 #include "ropewalk/analysis/replicates/kept_parts.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-// The largest square of a head of keys.
+// The largest square among a key head's values.
 class MadeUpParts : public KeptParts {
  public:
   explicit MadeUpParts(const AnalyzedCapture& capture) : capture_(capture) {}

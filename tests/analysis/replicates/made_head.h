@@ -11,8 +11,8 @@
 
 namespace ropewalk {
 
-// Adds a head of one component to a checkpoint: statistics have the numbers given by key, others
-// are undefined; `sizes` are the tokens of each block.
+// Adds a head with one component to a checkpoint: statistics get the numbers given by key, the
+// others are undefined; `sizes` are the tokens of each block.
 inline void add_made_head(CheckpointTable& checkpoint, int64_t layer, int64_t q_head,
                           const std::map<std::string, Estimate>& numbers,
                           const std::vector<double>& sizes) {
@@ -32,7 +32,7 @@ inline void add_made_head(CheckpointTable& checkpoint, int64_t layer, int64_t q_
     HeadColumn& column = checkpoint.columns[i];
     const std::string& key = statistics()[i]->key;
     auto found = numbers.find(key);
-    // Signs are as if carried already.
+    // Signs count as already carried.
     if (found == numbers.end() && key == "r_q_run") found = numbers.find("r_q");
     if (found == numbers.end() && key == "r_k_run") found = numbers.find("r_k");
     const Estimate number = found != numbers.end()
@@ -46,7 +46,7 @@ inline void add_made_head(CheckpointTable& checkpoint, int64_t layer, int64_t q_
   }
 }
 
-// The place of a reading in all_views().
+// The index of a view in all_views().
 inline size_t view_index(const std::string& key) {
   const std::vector<IndexedView> views = all_views();
   size_t index = 0;

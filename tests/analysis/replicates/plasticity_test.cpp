@@ -1,4 +1,4 @@
-// Plasticity against loops over pairs of keys and pairs of queries.
+// Compares plasticity with loops over pairs of keys and pairs of queries.
 #include "ropewalk/analysis/replicates/plasticity.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kDim = 5;
 constexpr int64_t kContext = 160;
 
-// Vectors and which of them are there.
+// Vectors, and which of them exist.
 struct Sample {
   at::Tensor q, k;                // [documents, buckets, d]
   std::vector<int64_t> position;  // 0: none
@@ -36,7 +36,7 @@ struct Sample {
   }
 };
 
-// Some documents end early, one has nothing.
+// Some documents end early, and one has no tokens.
 Sample make_sample(int64_t documents, int64_t blocks, bool gaps = true) {
   Sample sample;
   sample.q = at::randn({documents, kPlasticityBuckets, kDim});
@@ -55,11 +55,12 @@ Sample make_sample(int64_t documents, int64_t blocks, bool gaps = true) {
   return sample;
 }
 
-// By every two queries: half of each where a query has a tie. Documents of a group are left out.
+// Loops over all pairs of queries; a tie counts as half of each order. Documents of a group are
+// left out.
 double by_all_pairs(const Sample& sample, int64_t bucket, int64_t without) {
   double sum = 0;
   int64_t pairs = 0;
-  // By document and bucket of the key, and document of the query.
+  // Indexed by the key's document and bucket, and the query's document.
   const at::Tensor logits =
       at::matmul(sample.k.to(at::kDouble), sample.q.select(1, bucket).to(at::kDouble).t());
   const auto logit = logits.accessor<double, 3>();
@@ -140,7 +141,7 @@ TEST(Plasticity, ATieIsHalfOfEach) {
   sample.k.copy_(sample.k.select(1, 0).unsqueeze(1).expand_as(sample.k));  // all keys the same
   EXPECT_TRUE(sample.measure().equal(at::ones({4, 14}, at::kDouble)));
   sample = make_sample(12, 3, false);
-  sample.q.select(0, 3).zero_();  // a query that prefers none
+  sample.q.select(0, 3).zero_();  // a query without preference
   sample.k.select(1, 2).copy_(sample.k.select(1, 1));
   expect_by_all_pairs(sample);
 }

@@ -1,4 +1,4 @@
-// Cross-validated fits and their errors, against a solution of every pair of blocks by itself.
+// Compares cross-validated fits and their errors with a separate solution for every pair of blocks.
 
 #include "ropewalk/analysis/replicates/position_fit.h"
 
@@ -17,7 +17,7 @@ constexpr int kDocuments = 8;
 constexpr int64_t kTokens = 150;
 constexpr int64_t kDim = 40;
 
-// Documents that drift alike, each with a direction in which `own` of its vectors lie.
+// Documents with the same drift; each has a direction of its own with `own` of its vectors.
 std::vector<at::Tensor> documents(double smallest, double own) {
   const at::Tensor scales =
       at::pow(smallest, at::arange(kDim, at::kDouble) / static_cast<double>(kDim - 1));
@@ -33,7 +33,8 @@ std::vector<at::Tensor> documents(double smallest, double own) {
   return list;
 }
 
-// Squared error of predicting positions of document g without b and g, and that of their mean.
+// Squared errors of predicting the positions of document g without b and g: by the fit, and by the
+// mean.
 std::pair<double, double> errors_without(const std::vector<at::Tensor>& list, int b, int g) {
   std::vector<at::Tensor> kept;
   for (int i = 0; i < kDocuments; ++i) {
@@ -89,7 +90,7 @@ TEST(PositionFitErrors, WhereBlocksHaveDirectionsOfTheirOwn) {
 TEST(PositionFitErrors, WhereProductsAreBadlyConditioned) {
   at::manual_seed(13);
   expect_errors_of_direct_solutions(4e-3, 0);
-  expect_errors_of_direct_solutions(2e-2, 3);  // less would be left out
+  expect_errors_of_direct_solutions(2e-2, 3);  // smaller variances would be left out
 }
 
 }  // namespace

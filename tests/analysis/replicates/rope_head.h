@@ -13,7 +13,7 @@
 
 namespace ropewalk {
 
-// A head made of documents of vectors before RoPE, [tokens, d] float64, each document a block.
+// A head from documents of vectors before RoPE, [tokens, d] float64; each document is a block.
 struct RopeHead {
   RopeLayer layer;
   double scale = 0.5;  // of logits
@@ -22,7 +22,7 @@ struct RopeHead {
 
   size_t blocks() const { return q_before.size(); }
 
-  // As attention sees them.
+  // The vectors that attention sees.
   at::Tensor turned(const at::Tensor& before) const {
     const at::Tensor t = at::arange(before.size(0), at::kDouble);
     const at::Tensor angles = at::outer(t, layer.theta);
@@ -129,13 +129,13 @@ struct RopeHead {
   }
 };
 
-// Documents of different lengths around a mean, one of them shorter than the tokens left out.
+// Documents of different lengths around a mean; one has fewer tokens than are left out.
 inline RopeHead made_rope_head(bool interleaved, bool turns, int64_t d = 10, int64_t rotary = 6) {
   RopeSettings rope;
   rope.theta = 50;
   rope.rotary_dim = rotary;
   rope.interleaved = interleaved;
-  rope.type = RopeType::yarn;  // for its factor
+  rope.type = RopeType::yarn;  // YaRN also scales by a factor
   rope.factor = 4;
   rope.original_context = 8;
   RopeHead head;

@@ -1,4 +1,5 @@
-// Turning of a mean with position, and scaling of queries, against loops over tokens.
+// Compares the rotation of a mean with position, and the scaling of queries, with loops over
+// tokens.
 #include "ropewalk/analysis/replicates/turning.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +77,7 @@ TEST(MeanTurn, IsThatOfAllTokens) {
       }
     }
   }
-  // Which documents a block holds may not be known.
+  // It may be unknown which documents a block holds.
   DocumentLengths all = lengths();
   all.of_block.clear();
   const RopeLayer::TurnCovariance turn = mean_turn(theta, all, blocks, nullptr);
@@ -177,16 +178,17 @@ TEST(DocumentLengths, AreStatedOrToldByTheCounts) {
   EXPECT_EQ(told->all, (LengthCounts{{9, 4}}));
   EXPECT_EQ(told->of_block[0], (LengthCounts{{9, 2}}));
   EXPECT_FALSE(document_lengths(counted({9, 4, 7, 9}, 3, false)));
-  // The same mean length, and other lengths: positions tell.
+  // The same mean length from different lengths: positions show the difference.
   EXPECT_FALSE(document_lengths(counted({8, 10, 9, 10, 8, 9}, 2, false)));
-  // Pieces of texts are dealt otherwise: all are known, blocks are not.
+  // Pieces of texts are dealt to blocks in another way: all lengths are known, but not those of a
+  // block.
   CaptureMoments pieces = counted({9, 4, 7, 9}, 3, true);
   std::swap(pieces.documents[0].tokens, pieces.documents[1].tokens);
   const auto dealt = document_lengths(pieces);
   ASSERT_TRUE(dealt);
   EXPECT_EQ(dealt->all, stated->all);
   EXPECT_TRUE(dealt->of_block.empty());
-  // What cannot be is not believed.
+  // Impossible lengths are not believed.
   CaptureMoments wrong = counted({9, 4, 7, 9}, 3, true);
   wrong.documents[0].tokens = 10;
   EXPECT_FALSE(document_lengths(wrong));

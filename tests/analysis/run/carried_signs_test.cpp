@@ -13,7 +13,8 @@
 namespace ropewalk {
 namespace {
 
-// A checkpoint of one head with this PC0 and r_k on it; r_q is too small to give it a sign.
+// A checkpoint with one head that has this PC0 and this r_k on it; r_q is too small to decide the
+// sign.
 CheckpointTable step(const std::string& label, const std::vector<double>& axis, double r_k,
                      double drift = 1) {
   CheckpointTable made;
@@ -25,7 +26,7 @@ CheckpointTable step(const std::string& label, const std::vector<double>& axis, 
 }
 
 TEST(CarriedSigns, AnAxisThatStaysKeepsItsSign) {
-  // The rule turns the axis from step to step; the axis itself does not move.
+  // The rule flips the axis from step to step, although the axis does not move.
   std::vector<CheckpointTable> run{step("a", {1, 0}, 0.5), step("b", {-1, 0}, 0.4),
                                    step("c", {1, 0}, 0.3)};
   carry_signs(run);
@@ -93,7 +94,7 @@ TEST(HeadsTable, IsReadBackIntoItsTable) {
   EXPECT_EQ(table.checkpoints[1].column("r_k_run").se[0], 0.01);
   EXPECT_EQ(table.checkpoints[1].head_flag[0], kAxisChanged);
   EXPECT_EQ(format_heads_table(table.checkpoints), text);
-  // A file of other heads changes nothing.
+  // A table of other heads changes nothing.
   RunTable other = parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.1,0.5\n", "qk");
   try {
     parse_heads_table(other, text, "heads.csv");

@@ -18,7 +18,7 @@ CheckpointTable checkpoint(const std::string& label) {
 
 std::string refusal(const CheckpointTable& other) {
   try {
-    // One that does not say what it is stands between the two.
+    // A checkpoint between the two that states nothing about itself.
     CheckpointTable unknown = checkpoint("vectors");
     unknown.origin = {};
     check_comparable({checkpoint("a"), unknown, other});
@@ -32,7 +32,7 @@ TEST(Comparable, RefusesOtherShapes) {
   CheckpointTable other = checkpoint("b");
   other.origin.layers = 24;
   EXPECT_EQ(refusal(other),
-            "'a' and 'b' cannot stand in one table: layers is 12 and 24; make one table of each");
+            "'a' and 'b' cannot be in one table: layers is 12 and 24; make one table for each");
   other = checkpoint("b");
   other.origin.architecture = "qwen3";
   EXPECT_NE(refusal(other).find("architecture is 'llama' and 'qwen3'"), std::string::npos);
@@ -44,17 +44,17 @@ TEST(Comparable, SaysWherePairsAreLost) {
   CheckpointTable other = checkpoint("b");
   other.documents = {{0, 7}, {1, 9}};
   other.origin.dtype = "bfloat16";
-  EXPECT_EQ(check_comparable({checkpoint("a"), other, checkpoint("c")}),
-            (std::vector<std::string>{
-                "'a' and 'b' read different documents: errors of their difference are joined as if "
-                "independent (and 1 more pair)",
-                "'a' and 'b' ran in float32 and bfloat16: their difference holds that of the "
-                "arithmetic (and 1 more pair)"}));
+  EXPECT_EQ(
+      check_comparable({checkpoint("a"), other, checkpoint("c")}),
+      (std::vector<std::string>{"'a' and 'b' read different documents: errors of their difference "
+                                "are computed as for independent samples (and 1 more pair)",
+                                "'a' and 'b' ran in float32 and bfloat16: their difference "
+                                "includes the difference between these (and 1 more pair)"}));
   other = checkpoint("b");
   other.documents = {{0, 7}, {1, 9}};
   other.origin.context = 64;
   EXPECT_NE(
-      check_comparable({checkpoint("a"), other})[0].find("or the same at contexts that do not"),
+      check_comparable({checkpoint("a"), other})[0].find("(perhaps the same ones: contexts below"),
       std::string::npos);
   other = checkpoint("b");
   other.blocks = 8;
@@ -69,15 +69,15 @@ TEST(Comparable, SaysWhereOneKeptLess) {
   CheckpointTable whole = checkpoint("a");
   whole.origin.accumulators = {"lags", "pre_rope"};
   EXPECT_TRUE(check_comparable({whole, whole}).empty());
-  EXPECT_EQ(check_comparable({whole, checkpoint("b")}),
-            std::vector<std::string>{
-                "'b' has no lags or pre_rope data, 'a' has: its columns are empty, and it has no "
-                "such rows in bands.csv and curves.csv"});
+  EXPECT_EQ(
+      check_comparable({whole, checkpoint("b")}),
+      std::vector<std::string>{"'b' has no lags or pre_rope data, but 'a' has: these columns are "
+                               "empty for the former, and bands.csv and curves.csv lack its rows"});
   CheckpointTable other = checkpoint("b");
   other.origin.accumulators = {"lags", "plasticity"};
   const std::vector<std::string> both = check_comparable({whole, other});
   ASSERT_EQ(both.size(), 1u);
-  EXPECT_EQ(both[0].find("'a' has no plasticity data, 'b' has"), 0u);
+  EXPECT_EQ(both[0].find("'a' has no plasticity data, but 'b' has"), 0u);
 }
 
 TEST(Comparable, TellsModelsOfTheHubApart) {
@@ -87,8 +87,9 @@ TEST(Comparable, TellsModelsOfTheHubApart) {
   EXPECT_TRUE(check_comparable({first, second}).empty());
   first.model = "org/one";
   second.model = "org/two";
-  EXPECT_EQ(check_comparable({first, second}),
-            std::vector<std::string>{"'a' and 'b' are of different models, org/one and org/two"});
+  EXPECT_EQ(
+      check_comparable({first, second}),
+      std::vector<std::string>{"'a' and 'b' belong to different models, org/one and org/two"});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kBlocks = 10;
 
-// A head whose r_q leaves `noise[b]` out with block b.
+// Adds a head whose r_q is lower by `noise[b]` without block b.
 void add_head(CheckpointTable& checkpoint, int64_t index, double r_q,
               const std::vector<double>& noise) {
   const std::vector<double> sizes(kBlocks, 100);
@@ -46,7 +46,7 @@ Json change(const CheckpointTable& from, const CheckpointTable& to) {
 TEST(Difference, PairsTheSameDocuments) {
   const Json paired = change(make_checkpoint("a", 0, true), make_checkpoint("b", 0.1, true));
   EXPECT_EQ(paired["paired"], 1);
-  // Both checkpoints err alike in every block, so their difference does not err at all.
+  // Both checkpoints have the same errors in every block, so their difference has none.
   EXPECT_NEAR(paired["mean_r_q"]["se"].get<double>(), 0, 1e-12);
   EXPECT_NEAR(paired["mean_r_q"]["value"].get<double>(), 0.1 / 20, 1e-12);
   EXPECT_TRUE(paired["mean_r_q"]["real"].get<bool>());
@@ -60,7 +60,7 @@ TEST(Difference, PairsTheSameDocuments) {
   EXPECT_TRUE(apart["heads_r_q"].empty());
 }
 
-// Axes that lie across each other have no common r, and one that was turned is turned back.
+// Orthogonal axes have no common r; a flipped axis is flipped back.
 TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
   CheckpointTable before = make_checkpoint("a", 0, true);
   CheckpointTable after = make_checkpoint("b", 0.1, true);
@@ -84,7 +84,7 @@ TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
   EXPECT_NEAR(stayed["value"].get<double>(), 0.1 / 19, 1e-12);
   EXPECT_NEAR(stayed["se"].get<double>(), 0, 1e-12);
   EXPECT_TRUE(stayed["real"].get<bool>());
-  // All of them, by the numbers of each checkpoint.
+  // Over all heads, from the numbers of each checkpoint.
   const Json summary = summarize({before, after}).summary;
   for (const char* key : {"mean_r_q", "mean_r_k", "sd_r_q", "mean_r_q_run"}) {
     const double a = summary[key]["a"]["value"], b = summary[key]["b"]["value"];
@@ -94,7 +94,7 @@ TEST(Difference, AMeanOnPc0ChangesInTwoWays) {
   EXPECT_TRUE(found["mean_r_q"]["real"].get<bool>());
   EXPECT_FALSE(found["mean_abs_r_k"].contains("stayed"));
 
-  // The mean of all heads falls where one head's axis is another, and the others say the opposite.
+  // The mean over all heads falls because one head's axis changed, although the others rise.
   after.columns[statistic_index("r_q")].value[6] = -0.9;
   const Json apart = change(before, after)["mean_r_q"];
   EXPECT_LT(apart["value"].get<double>(), 0);

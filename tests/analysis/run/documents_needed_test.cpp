@@ -22,11 +22,11 @@ Json summary(Json of_init, Json of_a, Json of_b) {
 
 TEST(DocumentsNeeded, GrowWithTheSquareOfTheWorstError) {
   EXPECT_EQ(documents_needed(summary(0.2, 0.003, 0.01)),
-            "The largest standard error of mean r_q and mean r_k is 0.0100, of 'B' with 32 "
-            "documents; for ± 0.005 it needs about 128.");
+            "The largest standard error of mean r_q and mean r_k is 0.0100, for 'B' with 32 "
+            "documents; ± 0.005 needs about 128.");
   EXPECT_EQ(documents_needed(summary(0.2, 0.02, 0.01)),
-            "The largest standard error of mean r_q and mean r_k is 0.0200, of 'A' with 64 "
-            "documents; for ± 0.005 it needs about 1024.")
+            "The largest standard error of mean r_q and mean r_k is 0.0200, for 'A' with 64 "
+            "documents; ± 0.005 needs about 1024.")
       << "whatever the random baseline has";
 }
 

@@ -21,7 +21,7 @@ constexpr int64_t kTokens = 40;
 
 IndexedView view(const std::string& key) { return all_views()[view_index(key)]; }
 
-// Vectors of documents: noise of these scales, and position along the first two axes.
+// Vectors of documents: noise with these scales, and position along the first two axes.
 std::vector<at::Tensor> documents(int count, const std::vector<double>& scales,
                                   std::pair<double, double> drift) {
   std::vector<at::Tensor> list;
@@ -60,7 +60,7 @@ int count_changed(const std::vector<HeadChange>& heads) {
 }
 
 TEST(HeadChanges, SignsOfAxesThatStayDoNotTurn) {
-  // r_q is about where the rule turns from it to r_k, which has the other sign.
+  // r_q is near the threshold at which the rule switches to r_k, which has the other sign.
   const Streams still{{3, 1, 1, 1}, {-0.26, 0}, {3, 0}};
   for (const int count : {6, 16, 40}) {
     at::manual_seed(count);
@@ -107,7 +107,7 @@ TEST(HeadChanges, ComponentsThatTradePlacesAreAnotherAxis) {
   }
 }
 
-// Heads whose r changes by `shift`, with errors of documents of about `noise`.
+// Heads whose r changes by `shift`, with errors over documents of about `noise`.
 CheckpointTable noisy(const std::string& label, int heads, double shift, double noise,
                       unsigned seed) {
   std::mt19937 random(seed);
@@ -138,12 +138,13 @@ TEST(HeadChanges, OfHeadsThatDidNotChangeFewAreListed) {
     const CheckpointComparison step({&before}, after);
     EXPECT_LE(count_changed(step.changes(view("r_k_run"))), 50) << noise;
   }
-  // Those that did are, and the size that counts is the caller's.
+  // Heads that changed are listed, and the caller sets the smallest size that counts.
   const CheckpointTable before = noisy("a", 100, 0, 0.001, 1);
   const CheckpointTable after = noisy("b", 100, 0.05, 0.001, 2);
   const CheckpointComparison step({&before}, after);
   EXPECT_EQ(count_changed(step.changes(view("r_k_run"))), 100);
-  // Heads differ by about 0.001, so the floor of the scale decides; then the share of the caller.
+  // The spread over heads is about 0.001, so the scale's floor decides; then the share that the
+  // caller sets.
   const CheckpointTable less = noisy("c", 100, 0.03, 0.001, 3);
   EXPECT_EQ(count_changed(CheckpointComparison({&before}, less, 0).changes(view("r_k_run"))), 0);
   const std::vector<HeadChange> heads =
@@ -163,7 +164,7 @@ TEST(HeadChanges, OfHeadsThatDidNotChangeFewAreListed) {
             0);
 }
 
-// One head whose number of this statistic hardly errs.
+// One head whose number for this statistic has hardly any error.
 CheckpointTable sure(const char* key, double number, int64_t context) {
   CheckpointTable made;
   made.label = std::to_string(context);
@@ -198,14 +199,14 @@ TEST(HeadChanges, NumbersPerTokenOfTwoContextsAreNotCompared) {
 }
 
 TEST(HeadChanges, AChangeHasASizeOnItsScale) {
-  // One head does not differ from others: the floor of the scale counts.
+  // With a single head there is no spread over heads, so the scale's floor decides.
   const auto changes = [](const char* key, double from, double to) {
     const CheckpointTable before = sure(key, from, 512), after = sure(key, to, 512);
     return count_changed(CheckpointComparison({&before}, after).changes(view(key))) == 1;
   };
   EXPECT_FALSE(changes("bias_context", 2, 2.09));
   EXPECT_TRUE(changes("bias_context", 2, 2.11)) << "logits";
-  // Over 511 steps, times the scale: 0.09 and 0.11 logits.
+  // Times 511 steps and the scale: 0.09 and 0.11 logits.
   EXPECT_FALSE(changes("bias_off", 0, 0.09 / (0.125 * 511)));
   EXPECT_TRUE(changes("bias_off", 0, 0.11 / (0.125 * 511)));
   EXPECT_FALSE(changes("alpha_k", 0, 0.09 / 511));
@@ -269,7 +270,7 @@ TEST(HeadChanges, ATableOfStepsBaselinesAndPairsAskedFor) {
       ++found;
     return found;
   };
-  // Of two heads |r_k|, r_q_run and r_k_run.
+  // Two heads, each with |r_k|, r_q_run and r_k_run.
   EXPECT_EQ(rows({}, "\n,a,b,step,"), 6u);
   EXPECT_EQ(rows({}, "\n,b,'=c,step,"), 6u) << "no formula for spreadsheets";
   EXPECT_EQ(rows({}, ",step,"), 12u);

@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-// Documents of one length with these losses per token, each a block of its own.
+// Documents of one length with these losses per token; each is a block.
 CheckpointTable made(const std::string& label, const std::vector<double>& losses) {
   CheckpointTable checkpoint;
   checkpoint.label = label;

@@ -56,7 +56,8 @@ TEST(RunNumbers, BinsByDepth) {
   const CheckpointNumbers a = numbers().checkpoints[0];
   EXPECT_EQ(a.last_layer, 20);
   EXPECT_NEAR(of(a, "r_q").depth[0].value, 0.8, 1e-12);
-  EXPECT_NEAR(of(a, "r_k").depth[4].value, -0.1, 1e-12);  // 10 of 20 is the end of the fifth tenth
+  // layer 10 of 20 is the end of the fifth tenth
+  EXPECT_NEAR(of(a, "r_k").depth[4].value, -0.1, 1e-12);
   EXPECT_NEAR(of(a, "r_q").depth[9].value, 0.1, 1e-12);
   EXPECT_EQ(a.depth_heads[1], 0);
   EXPECT_TRUE(std::isnan(of(a, "r_q").depth[1].value));
@@ -126,7 +127,7 @@ TEST(RunNumbers, SaysWhyThereIsNothingToShow) {
     return "";
   };
   EXPECT_EQ(message("a,0,0,1,0.5,0.5\n"),
-            "qk.csv: has no row of PC0 (pc 0), of which all numbers are taken");
+            "qk.csv: has no row of PC0 (pc 0), from which all numbers are taken");
   EXPECT_EQ(message("a,0,0,0,,0.5\na,0,1,0,0.5,\n"),
             "qk.csv: none of its 2 rows of PC0 has both r_q and r_k");
   EXPECT_EQ(message("a,0,0,0,,\nb,0,0,0,0.5,0.5\n"), "");

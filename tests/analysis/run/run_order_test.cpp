@@ -25,13 +25,13 @@ class RunOrderTest : public testing::Test {
     return checkpoints;
   }
 
-  // "a>b": from the first trained checkpoint to the last one.
+  // Formats whole_run() as "a>b": the first and the last trained checkpoint.
   static std::string whole(const std::vector<Made>& made) {
     const auto run = RunOrder(checkpoints_of(made)).whole_run();
     return run ? std::string(made[run->first].label) + ">" + made[run->second].label : "";
   }
 
-  // "b<a" for a step, "b@64^b@32" for contexts, "b~i" for a baseline.
+  // Formats steps as "b<a", contexts as "b@64^b@32", baselines as "b~i".
   static std::string text(const std::vector<Made>& made) {
     const std::vector<CheckpointTable> checkpoints = checkpoints_of(made);
     const RunOrder order(checkpoints);

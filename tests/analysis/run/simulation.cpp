@@ -12,7 +12,7 @@ namespace ropewalk::simulation {
 namespace {
 
 constexpr int64_t kBlocks = 16;
-const LogitUnits kUnits{.scale = 1, .context = 2};  // positions are scaled as they are
+const LogitUnits kUnits{.scale = 1, .context = 2};  // positions are already scaled
 
 // Positions scaled to mean 0 and variance 1.
 std::vector<double> scaled_positions(int64_t tokens) {
@@ -24,7 +24,7 @@ std::vector<double> scaled_positions(int64_t tokens) {
 }
 
 struct Effects {
-  double q_slope, k_slope, q_offset, k_offset, q_mean, k_mean;  // standard normal
+  double q_slope, k_slope, q_offset, k_offset, q_mean, k_mean;  // random effects, standard normal
 };
 
 std::vector<Effects> draw_effects(size_t heads, double correlation, std::mt19937_64& random) {
@@ -39,8 +39,8 @@ std::vector<Effects> draw_effects(size_t heads, double correlation, std::mt19937
   return effects;
 }
 
-// Plain sums of one stream in one block; d is small here, and a tensor operation a document would
-// take longer than the study.
+// Plain sums of one stream in one block. d is small here, and one tensor operation per document
+// would take longer than the whole study.
 struct BlockSums {
   double n = 0;
   std::vector<double> x, xt, xx;  // [d], [d], [d, d]
@@ -75,7 +75,7 @@ struct Stream {
     block.n += static_cast<double>(t.size());
   }
 
-  // Positions are scaled to mean 0 and variance 1 in every document, so in every block too.
+  // Positions have mean 0 and variance 1 in every document, and therefore in every block.
   StreamInput input() const {
     const auto d = static_cast<int64_t>(blocks[0].x.size());
     const auto tensor = [](const std::vector<double>& values, at::IntArrayRef shape) {
@@ -156,7 +156,7 @@ Truth truth(const Population& p) {
   const double noise = square(p.noise), offset = square(p.offset_sd);
   Truth result;
   for (const HeadLaw& law : p.heads) {
-    // Along u; along w and the rest the variances are smaller, so PC0 is u, and the drift axis too.
+    // The variance along u is larger than along w and the others, so PC0 and the drift axis are u.
     const auto variance = [&](double slope) {
       return square(slope) + square(p.slope_sd) + offset + noise;
     };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kBlocks = 16;
 
-// Heads with these numbers of each, and an error of about 0.01.
+// Heads with these numbers and errors of about 0.01.
 CheckpointTable made(const std::string& label, const std::vector<double>& r2cv_q,
                      const std::vector<double>& logits) {
   CheckpointTable checkpoint;
@@ -38,7 +38,7 @@ CheckpointTable made(const std::string& label, const std::vector<double>& r2cv_q
   return checkpoint;
 }
 
-// What the summary says; null: nothing.
+// The list of heads in the summary; null: there is none.
 Json ranked(const std::vector<CheckpointTable>& run) {
   return summarize(run).summary.value("top_heads", Json());
 }
@@ -98,7 +98,7 @@ TEST(TopHeads, WithTheSameKeysAreOneLineWhereTheKeysChanged) {
     }
     return checkpoint;
   };
-  // The keys of layer 0 change; in layer 1 the queries of one head, which shares its keys too.
+  // In layer 0 the keys change; in layer 1 the queries of one head, which shares its keys.
   const auto first = with_keys("a", {0.2, 0.3, 0.4, 0.5}, {0.1, 0.1, 0.3, 0.3});
   auto last = with_keys("b", {0.2, 0.3, 0.8, 0.5}, {0.9, 0.9, 0.3, 0.3});
   using Lines = std::vector<std::vector<int64_t>>;

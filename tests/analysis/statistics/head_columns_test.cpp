@@ -1,5 +1,5 @@
-// Every column of heads.csv with its standard error, against numbers that numpy and scikit-learn
-// gave for the same vectors; running tests/golden/heads_reference.py prints them.
+// Every column of heads.csv with its standard error, compared with the results of numpy and
+// scikit-learn for the same vectors; tests/golden/heads_reference.py prints these.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kTokens = 20, kDim = 12, kDocuments = 5;
 
-// Numbers of a few digits that drift with position; kind 0 is of queries, 1 of keys.
+// Numbers with a few digits that drift with position; kind 0 is for queries, 1 for keys.
 std::vector<at::Tensor> documents(int64_t kind) {
   const double slopes[2][3] = {{1.0, -0.5, 0.25}, {0.5, 0.75, -1.0}};
   std::vector<at::Tensor> made;
@@ -94,11 +94,11 @@ TEST(HeadColumns, AsNumpy) {
   add_head(checkpoint, {0, 0, 0, true}, head, std::vector<double>(kDocuments, 2 * kTokens));
   size_t compared = 0;
   for (const Statistic* statistic : statistics()) {
-    // Those without a computation are known along a run only (carried_signs_test.cpp).
+    // Statistics without a computation are only known along a run (carried_signs_test.cpp).
     if (statistic->table != Table::heads || statistic->compute == nullptr) continue;
     const HeadColumn& column = checkpoint.column(statistic->key);
-    // Those of RoPE and of what a capture keeps beside moments need what is not known here
-    // (rope_columns_test.cpp, plasticity_test.cpp).
+    // Statistics of RoPE, and of what a capture keeps besides moments, need data that is missing
+    // here (rope_columns_test.cpp, plasticity_test.cpp).
     if (!kExpected.contains(statistic->key)) {
       EXPECT_TRUE(std::isnan(column.value[0])) << statistic->key << ": not compared with numpy";
       continue;

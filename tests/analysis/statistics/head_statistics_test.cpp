@@ -1,4 +1,4 @@
-// Statistics of heads.csv, each against a computation that takes the long way.
+// Statistics of heads.csv, each compared with a slow, direct computation.
 
 #include <gtest/gtest.h>
 
@@ -100,17 +100,17 @@ TEST(PositionFit, LeavesOutDirectionsWithoutVariance) {
   at::manual_seed(2);
   auto list = documents(0.7, 0);
   const PositionFit whole = position_fit(leave_one_out(stream_input(list)));
-  for (at::Tensor& x : list) x = at::cat({x, x.slice(1, 0, 2)}, 1);  // the same said twice
+  for (at::Tensor& x : list) x = at::cat({x, x.slice(1, 0, 2)}, 1);  // every dimension is repeated
   const PositionFit fit = position_fit(leave_one_out(stream_input(list)));
   EXPECT_TRUE(fit.dropped);
   EXPECT_NEAR(fit.r2[0].item<double>(), whole.r2[0].item<double>(), 1e-6);
   EXPECT_NEAR(fit.r2_cv[0].item<double>(), whole.r2_cv[0].item<double>(), 1e-4);
-  // One block has nothing to be predicted by.
+  // A single block cannot be predicted by others.
   const PositionFit one = position_fit(leave_one_out(stream_input({list[0]})));
   EXPECT_TRUE(std::isnan(one.r2_cv[0].item<double>()));
 }
 
-// Where what is left says little, fits without one block are a poor beginning for those without
+// Where few tokens remain, the fits without one block are poor starting points for the fits without
 // two.
 TEST(PositionFit, HardlyMoreTokensThanDimensions) {
   at::manual_seed(5);
@@ -136,7 +136,8 @@ TEST(UpdatedAxis, IsTheTopOfTheWholeProblem) {
   a = a / a.norm(2, 1, true);
   for (const double sign : {-1.0, 1.0}) {
     for (const bool plane : {false, true}) {
-      for (const double size : {1.0, 0.0}) {  // without an update: the top of C itself
+      // with size 0: no update, the largest eigenvalue of C itself
+      for (const double size : {1.0, 0.0}) {
         const auto turned = [&, basis = basis](const at::Tensor& rows) {
           return at::bmm(rows.unsqueeze(1), basis).squeeze(1);
         };
@@ -169,7 +170,7 @@ TEST(HeadStatistics, PartsOfPc0AddToOneAndFollowTheOffset) {
                   1, 1e-12);
     }
   }
-  // Without the offset, what drifts is seen.
+  // Without the offset, the drifting axis is the widest.
   const HeadReplicates both = head_of(documents(2, 30), documents(0, -30));
   EXPECT_LT(std::abs(value(both, "within_r_k")), 0.3);
   EXPECT_GT(value(both, "within_r_q"), 0.7);
@@ -196,7 +197,8 @@ TEST(HeadStatistics, BiasFromOneEndOfTheContextToTheOther) {
   const HeadReplicates head = head_of(q, k);
   const at::Tensor t = positions(k) - positions(k).mean();
   const at::Tensor slope =
-      at::mv((vectors(k) - vectors(k).mean(0)).t(), t) / t.square().sum();  // of keys, per token
+      // slope of keys per token
+      at::mv((vectors(k) - vectors(k).mean(0)).t(), t) / t.square().sum();
   const double all = vectors(q).mean(0).dot(slope).item<double>();
   EXPECT_NEAR(value(head, "bias_strength") + value(head, "bias_off"), all, 1e-12);
   EXPECT_NEAR(value(head, "bias_context"), 0.5 * 57 * value(head, "bias_strength"), 1e-12);
@@ -220,7 +222,7 @@ TEST(HeadStatistics, AxesThatMayTradePlacesAreFlagged) {
       for (int i = 0; i < kDocuments; ++i) {
         const at::Tensor t = at::arange(400, at::kDouble) / 200 - 1;
         at::Tensor x = at::randn({400, kDim}, at::kDouble) * scales;
-        x.select(1, 3).add_(t);  // drifts
+        x.select(1, 3).add_(t);  // this dimension drifts
         x.select(1, 0).add_(offset);
         list.push_back(x);
       }
@@ -234,11 +236,11 @@ TEST(HeadStatistics, AxesThatMayTradePlacesAreFlagged) {
   const auto has = [](const std::string& found, const char* name) {
     return found.find(std::string(";") + name + ";") != std::string::npos;
   };
-  // The offset makes the first direction the widest; without it the first two tie.
+  // With the offset the first direction is the widest; without it the first two tie.
   const std::string within = flags(3, 3, 1);
   EXPECT_TRUE(has(within, "near_tie_within")) << within;
   EXPECT_FALSE(has(within, "near_tie_b") || has(within, "near_tie")) << within;
-  // With it counted double, the first two tie.
+  // With the offset counted twice, the first two tie.
   const std::string b = flags(1, std::sqrt(3), 0.5);
   EXPECT_TRUE(has(b, "near_tie_b")) << b;
   EXPECT_FALSE(has(b, "near_tie_within")) << b;

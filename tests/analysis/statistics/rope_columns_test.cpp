@@ -1,4 +1,4 @@
-// Columns and series of RoPE, each against loops over tokens.
+// Columns and series of RoPE, each compared with loops over tokens.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -161,7 +161,7 @@ TEST(Series, ErrorsAndMeansOverHeads) {
   }
   finish_series(all);
   const HeadSeries& energy = all.series[series_index("energy_q")];
-  EXPECT_EQ(all.grids.size(), 3);  // angles, none of them, distances
+  EXPECT_EQ(all.grids.size(), 3);  // angles, no angles, distances
   ASSERT_EQ(energy.heads(), 4);
   const auto error = [&](const at::Tensor& cases, int64_t point) {
     const at::Tensor column = cases.select(1, point).contiguous();
@@ -180,7 +180,7 @@ TEST(Series, ErrorsAndMeansOverHeads) {
       EXPECT_EQ(series_points(all, series_index("energy_q"), head).x[f] > 0, head < 3);
     }
   }
-  // Of RoPE heads alone, and of curves also of the others and of all.
+  // Energy over RoPE heads only; curves also over NoPE heads and over all.
   ASSERT_EQ(energy.means.size(), 1);
   const at::Tensor mean =
       (computed("energy_q", 0) + computed("energy_q", 1) + computed("energy_q", 2)) / 3;

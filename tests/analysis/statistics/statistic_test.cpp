@@ -23,7 +23,7 @@ const Statistic* find(const std::string& key) {
   return nullptr;
 }
 
-// Figures and the page show a definition without those of its neighbours.
+// Figures and the page show a definition without those of neighbouring columns.
 TEST(Statistic, ADefinitionIsReadAlone) {
   for (const Statistic* one : statistics()) {
     const std::string& text = one->definition;

@@ -42,7 +42,7 @@ TEST(Jackknife, OfAMeanIsTheTextbookStandardError) {
 }
 
 TEST(Jackknife, UnequalBlocksAndEmptyOnes) {
-  // For a mean of blocks of sizes m, pseudo-values are the block means, whatever m is.
+  // For a mean over blocks of sizes m, pseudo-values are the block means, whatever m is.
   const std::vector<double> sizes{1, 2, 3, 0};
   const std::vector<double> means{3, 6, 1, 99};
   const double n = 6;
@@ -99,7 +99,7 @@ TEST(ClassShares, AHeadWithoutAReplicateIsInNoClassOfADraw) {
   ASSERT_EQ(some.drawn.size(), kHeadClasses.size());
   for (const double share : some.drawn[positional_class]) ASSERT_EQ(share, 1);
   for (const double share : some.drawn[static_cast<size_t>(HeadClass::mixed)]) ASSERT_EQ(share, 0);
-  // Where no head can be drawn, there is no error.
+  // A fraction without a head in the draws has no error.
   const CheckpointTable one = positional({{0.9, undefined, 0.9}});
   const ClassShares none = class_shares(whole_group(one));
   EXPECT_EQ(none.values[positional_class], 1);
@@ -128,7 +128,7 @@ TEST(Resampling, DrawsAreFixedAndCountBlocks) {
     EXPECT_EQ(sum, 16);
   }
   for (const double count : counts) EXPECT_NEAR(count, 1000, 150);
-  // Drawing every block once changes nothing.
+  // A draw with every block once changes nothing.
   const std::vector<double> replicates{0.4, 0.6};
   EXPECT_DOUBLE_EQ(resampled(0.5, replicates, std::vector<int>{1, 1}), 0.5);
   EXPECT_DOUBLE_EQ(resampled(0.5, replicates, std::vector<int>{2, 0}), 0.5 + 0.05 + 0.05);

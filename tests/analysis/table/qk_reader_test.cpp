@@ -101,7 +101,7 @@ TEST(QkReader, ReadsStepsAndTokens) {
   EXPECT_EQ(table.checkpoints[1].step, CheckpointTable::kUnknown);
   EXPECT_EQ(table.checkpoints[1].tokens, CheckpointTable::kUnknown);
   const std::string text = failure(header + "a,5,,0,0,0,0.5,0.5\na,6,,0,1,0,0.5,0.5\n");
-  EXPECT_TRUE(text.ends_with("the same as in the rows of a before")) << text;
+  EXPECT_TRUE(text.ends_with("the same value as in earlier rows of a")) << text;
 }
 
 TEST(QkReader, TakesWholeNumbersWithAPoint) {
@@ -109,10 +109,9 @@ TEST(QkReader, TakesWholeNumbersWithAPoint) {
 }
 
 TEST(QkReader, NamesAMissingColumn) {
-  EXPECT_EQ(
-      failure("checkpoint,layer,q_head,pc,r_q\na,0,0,0,0\n"),
-      "qk.csv, line 1: lacks a column 'r_k'; found checkpoint, layer, q_head, pc, r_q; needed "
-      "are checkpoint (or model), layer, q_head (or head), pc, r_q, r_k");
+  EXPECT_EQ(failure("checkpoint,layer,q_head,pc,r_q\na,0,0,0,0\n"),
+            "qk.csv, line 1: column 'r_k' is missing; found checkpoint, layer, q_head, pc, r_q; "
+            "needed are checkpoint (or model), layer, q_head (or head), pc, r_q, r_k");
   EXPECT_NE(failure("layer,q_head,pc,r_q,r_k\n").find("'checkpoint' or 'model'"),
             std::string::npos);
 }
@@ -149,14 +148,14 @@ TEST(QkReader, BoundsNames) {
 }
 
 TEST(QkReader, RefusesRowsThatDisagree) {
-  EXPECT_NE(failure(kHeader + "a,0,0,0,0,0\na,0,0,0,0,0\n").find("stood in line 2 already"),
+  EXPECT_NE(failure(kHeader + "a,0,0,0,0,0\na,0,0,0,0,0\n").find("is already in line 2"),
             std::string::npos);
   const std::string phases = "checkpoint,phase,order,layer,q_head,pc,r_q,r_k\n";
   EXPECT_NE(failure(phases + "a,P,0,0,0,0,0,0\na,Q,0,0,1,0,0,0\n").find("column phase: found 'Q'"),
             std::string::npos);
   EXPECT_NE(failure(phases + "a,P,0,0,0,0,0,0\na,P,1,0,1,0,0,0\n").find("column order"),
             std::string::npos);
-  EXPECT_NE(failure("checkpoint,layer,layer\n").find("column 'layer' stands there twice"),
+  EXPECT_NE(failure("checkpoint,layer,layer\n").find("duplicate column 'layer'"),
             std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// bands.csv and curves.csv, written and read again, and what summary.json adds.
+// bands.csv and curves.csv are written and read again; summary.json adds their errors.
 #include "ropewalk/analysis/table/series_table.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace ropewalk {
 namespace {
 
-// Two RoPE heads and one without, of five documents.
+// Two RoPE heads and one NoPE head, over five documents.
 CheckpointTable checkpoint(const std::string& label) {
   CheckpointTable made;
   made.model = "m";
@@ -88,10 +88,10 @@ TEST(SeriesTable, IsReadAsItWasWritten) {
         EXPECT_EQ(one.means[m].rope, other.means[m].rope);
         EXPECT_EQ(one.means[m].heads, other.means[m].heads);
         EXPECT_EQ(again.grids[one.means[m].grid], before.grids[other.means[m].grid]);
-        // To the last digit, so that figures are the same.
+        // Equal to the last digit, so that figures are equal too.
         EXPECT_TRUE(same(one.means[m].value, other.means[m].value)) << series()[index]->key;
         EXPECT_TRUE(same(one.means[m].se, other.means[m].se)) << series()[index]->key;
-        // Those of NoPE heads are not in this summary.
+        // This summary does not have the means over NoPE heads.
         EXPECT_EQ(std::isnan(one.means[m].se.front()), other.means[m].rope == 0);
       }
     }
@@ -173,7 +173,7 @@ TEST(SeriesTable, RefusesWhatIsNotOne) {
     EXPECT_THROW(parse_series_table(read, kind, text, "file"), InputError) << text;
     EXPECT_TRUE(read.checkpoints[0].series.empty());
   }
-  RunTable read = table;  // a curve of somebody's own
+  RunTable read = table;  // a curve that a user added
   parse_series_table(read, SeriesTable::curves, curves + "a,0,1,theirs,1,1\n", "file");
   EXPECT_TRUE(read.checkpoints[0].series[series_index("dist_pred")].value.empty());
 }

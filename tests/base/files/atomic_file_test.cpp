@@ -26,7 +26,8 @@ std::map<std::string, std::string> listing(const fs::path& folder) {
 
 using Listing = std::map<std::string, std::string>;
 
-// While it lives, no file of this process may grow past `bytes`: what a full disk looks like.
+// While this object lives, no file of this process may grow beyond `bytes`, as if the disk were
+// full.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

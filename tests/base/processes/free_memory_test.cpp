@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A /proc and the control groups that it speaks of.
+// A /proc and the control groups to which it refers.
 class FreeMemory : public testing::Test {
  protected:
   void write(const fs::path& path, const std::string& text) const {

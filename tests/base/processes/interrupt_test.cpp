@@ -18,12 +18,12 @@
 namespace ropewalk {
 namespace {
 
-// Signals stay with a process for good, so each of these happens in one of its own.
+// Signals stay with a process, so each of these tests runs in a process of its own.
 
 [[noreturn]] void raise_and_report(int signal) {
   install_interrupt_handlers();
   show_on_terminal();
-  throw_if_interrupted();  // nothing yet
+  throw_if_interrupted();  // no signal yet
   std::raise(signal);
   try {
     throw_if_interrupted();
@@ -48,7 +48,7 @@ TEST(Interrupt, TurnsSignalsIntoAnException) {
   EXPECT_EXIT(raise_and_report(SIGTERM), testing::ExitedWithCode(10), "");
 }
 
-// A long stretch of work that looks at no signal; the folder it fills is removed all the same.
+// Long work that does not check for signals; the folder that it fills is removed all the same.
 [[noreturn]] void work_on(const std::filesystem::path& target, int signals) {
   install_interrupt_handlers();
   show_on_terminal();
@@ -79,14 +79,14 @@ TEST(Interrupt, DoesNotReachAThreadThatWritesWhatTookLong) {
   forget_interrupt();
 }
 
-// Longer than a program may take that writes nothing.
+// Longer than a program may run that writes nothing.
 [[noreturn]] void write_for_a_while(int signals) {
   install_interrupt_handlers();
   show_on_terminal();
   const UninterruptedScope writing;
   for (int i = 0; i < signals; ++i) std::raise(SIGINT);
   ::usleep(2'000'000);
-  ::_exit(10);  // while it is written: what comes next has no time
+  ::_exit(10);  // still being written: what follows has no time
 }
 
 TEST(Interrupt, WaitsForWhatIsBeingWrittenUnlessAskedTwice) {
@@ -100,7 +100,7 @@ TEST(Interrupt, TheThirdSignalEndsTheProcess) {
   EXPECT_EXIT(
       {
         install_interrupt_handlers();
-        is_first_to_end();  // and takes its time
+        is_first_to_end();  // and takes long
         for (int i = 0; i < 3; ++i) std::raise(SIGINT);
         std::exit(0);
       },
@@ -147,7 +147,7 @@ TEST(Interrupt, NamesAFileThatIsCutOffWhileItIsRead) {
   std::exit(*nowhere == 0 ? 10 : 11);
 }
 
-// As a library does that finds no memory: a crash for whoever started the program, and tidy.
+// Like a library that finds no memory: the caller sees a crash, but temporary files are removed.
 TEST(Interrupt, ACrashLeavesNothingHalfDone) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const TemporaryFolder folder;

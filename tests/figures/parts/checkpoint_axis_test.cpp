@@ -62,12 +62,12 @@ TEST(CheckpointAxis, NoLineJoinsModels) {
 
 TEST(CheckpointAxis, LinesJoinStepsAtOneContext) {
   using Lines = std::vector<std::vector<size_t>>;
-  // One context each, the published way: a single line, whatever the contexts are.
+  // One context each, as in the published run: a single line, whatever the contexts are.
   RunNumbers published = run_of({{"a", "P"}, {"b", "P"}, {"c", "Q"}});
   published.checkpoints[2].context = 1024;
   EXPECT_EQ(CheckpointAxis(published).lines(), (Lines{{0, 1, 2}}));
   EXPECT_EQ(CheckpointAxis(published).spans()[1].text(), "Q");
-  // A checkpoint that does not say it in its label goes on at the same context.
+  // A checkpoint whose label does not state its context continues the line of this context.
   RunNumbers run = run_of({{"a", "P"}, {"b@512", "Q"}, {"b@1024", "Q"}, {"c", "R"}});
   const int64_t contexts[] = {512, 512, 1024, 1024};
   for (size_t i = 0; i < 4; ++i) run.checkpoints[i].context = contexts[i];
@@ -82,7 +82,7 @@ TEST(CheckpointAxis, LinesJoinStepsAtOneContext) {
   for (const PhaseSpan& span : axis.spans()) names.push_back(span.text());
   EXPECT_EQ(names,
             (std::vector<std::string>{"baseline", "P @512", "Q @512", "Q @1024", "R @1024"}));
-  // Each baseline beside the checkpoints of its context; nothing at 2048.
+  // Each baseline is drawn along the checkpoints of its context; there is none at 2048.
   ASSERT_EQ(axis.baseline_reaches().size(), 2u);
   EXPECT_EQ(axis.baseline_reaches()[0].slot, 0u);
   EXPECT_DOUBLE_EQ(axis.baseline_reaches()[0].from, -0.5);
@@ -109,7 +109,7 @@ TEST(CheckpointAxis, SlantsAndThinsLabelsThatDoNotFit) {
   const Json axis = CheckpointAxis(crowd).x_channel(600)["axis"];
   EXPECT_EQ(axis["labelAngle"], -40);
   EXPECT_LE(axis["values"].size(), 40u);
-  EXPECT_EQ(axis["values"].back(), 99);  // the last is always named
+  EXPECT_EQ(axis["values"].back(), 99);  // the last one always has a label
 }
 
 TEST(CheckpointAxis, LaysOutByTime) {

@@ -34,7 +34,7 @@ TEST(DepthScale, HasAStepBelowZero) {
     EXPECT_EQ(scale.color(-0.0051), scale.color(-0.005));
     EXPECT_NE(scale.color(-0.0051), above.front()) << key;
     EXPECT_EQ(scale.text(-0.0051), "−0.01");
-    // As dark on both sides, and never the same.
+    // Equally dark on both sides, but never the same colour.
     EXPECT_NE(scale.color(-0.3), scale.color(0.3)) << key;
     EXPECT_NE(scale.color(-0.3), scale.color(-0.0051)) << key;
   }
@@ -50,7 +50,7 @@ TEST(DepthScale, FitsNumbersWithoutLimits) {
   EXPECT_EQ(rank.text(3.61), "3.6");
   const DepthScale small = scale_of("bias_strength", {0.0183, -0.0009});
   EXPECT_EQ(small.unit(), 0.01);
-  // The legend is in the unit of the cells.
+  // The legend uses the unit of the cells.
   EXPECT_EQ(small.ticks().back(), 0.02);
   EXPECT_EQ(small.tick_texts(),
             Json::parse(R"j({"labelExpr": "format(datum.value / 0.01, '.3~g')"})j"));

@@ -18,7 +18,7 @@ TEST(HeadName, AnythingElseIsNone) {
     EXPECT_FALSE(find_head(name)) << name;
   }
   EXPECT_EQ(unknown_head_error("H2"),
-            "'H2' names no head; expected one such as L3H2, of layer 3, query head 2");
+            "'H2' is not a head; expected for example L3H2 for layer 3, query head 2");
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace ropewalk {
 namespace {
 
-// CIE L* of "#rrggbb": how light a colour looks, whatever its hue.
+// CIE L* of "#rrggbb": the lightness of a colour, independent of its hue.
 double lightness(std::string_view hex) {
   const auto channel = [&](size_t i) {
     const double c = std::stoi(std::string(hex.substr(1 + 2 * i, 2)), nullptr, 16) / 255.0;
@@ -20,7 +20,7 @@ double lightness(std::string_view hex) {
 
 TEST(Theme, ColoursDifferInLightness) {
   EXPECT_GT(std::abs(lightness(theme::kQueries) - lightness(theme::kKeys)), 15);
-  // Any two that can touch in a stack, and any two at all by a little.
+  // Colours that can touch in a stack differ clearly, and any two differ a little.
   for (size_t i = 0; i < kHeadClasses.size(); ++i) {
     for (size_t j = i + 1; j < kHeadClasses.size(); ++j) {
       EXPECT_GT(std::abs(lightness(theme::class_color(kHeadClasses[i])) -

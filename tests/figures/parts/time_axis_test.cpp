@@ -57,11 +57,11 @@ TEST(TimeAxis, SaysWhichNumberIsMissingOrRunsBackwards) {
   EXPECT_EQ(time_problem(run, TimeAxis::labels), "");
   EXPECT_EQ(time_problem({run[0], run[1]}, TimeAxis::log_steps), "");
   EXPECT_EQ(time_problem(run, TimeAxis::log_tokens),
-            "axis log-tokens: 'a' says no tokens; give it tokens: N in the experiment, or take the "
-            "axis labels");
+            "axis log-tokens: 'a' does not state its tokens; give it tokens: N in the experiment, "
+            "or use the axis labels");
   EXPECT_EQ(time_problem(run, TimeAxis::steps),
             "axis steps: 'c' (step 20) comes after 'b' (step 40); give them step: N in the "
-            "experiment, counted from the beginning of training, or take the axis labels");
+            "experiment, counted from the beginning of training, or use the axis labels");
 }
 
 }  // namespace

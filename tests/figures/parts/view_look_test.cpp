@@ -51,14 +51,14 @@ TEST(ViewLook, UnknownKeysGetTheNearestNames) {
             "no statistic is named 'R2CV_Q'; did you mean r2cv_q, r2cv_k or r2_q?");
   EXPECT_EQ(unknown_statistic_error("rank"),
             "no statistic is named 'rank'; did you mean rank90_q, rank90_k, r_k or r2_k?");
-  // Words of a name, and how it begins.
+  // By the words of a name, and by its beginning.
   EXPECT_EQ(unknown_statistic_error("logit_share"),
             "no statistic is named 'logit_share'; did you mean logit_pos_share?");
   EXPECT_EQ(unknown_statistic_error("within_class"),
             "no statistic is named 'within_class'; did you mean within_ev, within_r_q or "
             "within_r_k?");
   EXPECT_NE(unknown_statistic_error("q_filter_thing").find("such as r2cv_q"), std::string::npos);
-  // Names of summary.json and of errors, and absolute values of what has no other.
+  // Names of summary.json and of errors, and absolute values of statistics that are never negative.
   const auto meant = [](const std::string& name, const std::string& key) {
     EXPECT_EQ(unknown_statistic_error(name),
               "no statistic is named '" + name + "'; did you mean " + key + "?");

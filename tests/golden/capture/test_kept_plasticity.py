@@ -1,4 +1,4 @@
-"""Samples of pairs in shards, processes, interrupted and extended captures, and numbers that a file does not hold."""
+"""Samples of pairs in shards, processes, interrupted and extended captures; and files without them."""
 
 import json
 import os
@@ -28,7 +28,7 @@ ALLOW = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """A capture in one go, without vectors, and what it was made of."""
+    """A capture in one go, without vectors, and its inputs."""
     root = tmp_path_factory.mktemp("whole")
     model = plain_models.write(tiny_models.MODELS["llama_gqa"], root / "model")
     corpus = write_corpus(root / "tokens.jsonl", lengths())
@@ -106,7 +106,7 @@ def test_killed_and_resumed_and_extended(tmp_path):
     study.write(plasticity=True, corpus={"path": "corpus.jsonl", "documents": len(study.rows)})
     good(study.run(few))
     study.write(plasticity=True, corpus={"path": "corpus.jsonl"})
-    assert "documents are there already" in good(study.run(few)).stderr
+    assert "documents exist already" in good(study.run(few)).stderr
     same_sample(few / "checkpoints" / "A", fresh / "checkpoints" / "A")
 
 
@@ -118,7 +118,7 @@ def test_a_capture_without_it_gets_it_and_one_with_it_is_kept(tmp_path):
     assert heads[COLUMNS].isna().all().all()
     assert not (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=True)
-    assert "A: plasticity measured beside what is there" in good(study.run(out)).stderr
+    assert "A: plasticity measured in addition to what exists" in good(study.run(out)).stderr
     assert (out / "figures" / "plasticity.vl.json").exists()
     study.write(plasticity=False)
     assert "measured again" not in good(study.run(out)).stderr
@@ -152,9 +152,9 @@ def test_what_float16_does_not_hold_is_float32(whole, tmp_path):
     "sizes, context, blocks, columns, points",
     [
         ([CONTEXT], CONTEXT, 1, 0, 0),  # no other document
-        ([CONTEXT] * 2, CONTEXT, 2, 0, 0),  # one other, and two are compared
+        ([CONTEXT] * 2, CONTEXT, 2, 0, 0),  # one other document, but two are compared
         ([CONTEXT] * 3, CONTEXT, 1, 4, 14),  # one block: no errors
-        ([CONTEXT] * 3, CONTEXT, 3, 4, 14),  # without a block too few are left: no errors
+        ([CONTEXT] * 3, CONTEXT, 3, 4, 14),  # too few remain without a block, so there are no errors
         ([40] * 9, CONTEXT, 3, 4, 4),  # documents end in their sixth bucket
         ([20] * 9, 20, 3, 4, 11),  # buckets of one or two tokens, the first of which are left out
         ([9] * 9, 9, 3, 4, 3),
@@ -180,7 +180,7 @@ def test_too_little_of_it_is_empty(whole, tmp_path, sizes, context, blocks, colu
     [
         ("plasticity.key.position", lambda x: x * 0 + 7000, "'plasticity.key.position' holds 7000, expected whole numbers from 0 to 112"),
         ("plasticity.key.position", lambda x: x * 0 + 0.5, "holds 0.5, expected whole numbers"),
-        ("plasticity.key.block", lambda x: x * 0 + 9, "'plasticity.key.block' holds 9, expected whole numbers from 0 to 8"),
+        ("plasticity.key.block", lambda x: x * 0 + 9, "'plasticity.key.block' contains 9, expected whole numbers from 0 to 8"),
         ("plasticity.query.sample", lambda x: x[:, :-1], "tensor 'plasticity.query.sample' is F16 [16, 10239], expected F16 [16, 10240]"),
         ("plasticity.query.sample", lambda x: x.astype(np.int16), "tensor 'plasticity.query.sample' is I16"),
         ("plasticity.key.sample", lambda x: x * np.float16("nan"), "'plasticity.key.sample' holds values that are not finite"),

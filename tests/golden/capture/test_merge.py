@@ -1,4 +1,4 @@
-"""Shards and merging, the documented reader of a moments file."""
+"""Shards and merging; the reader of a moments file in the documents."""
 
 import dataclasses
 import json
@@ -33,7 +33,7 @@ class Study:
         self.odd = self.capture("odd", "--shard", "1/2")
 
     def run(self, out, *options, **changed):
-        """A capture; `changed` names options whose usual value is to be another."""
+        """A capture; `changed` replaces the usual values of options."""
         usual = dict(model=self.model, corpus=self.corpus, context=CONTEXT, label="tiny", dtype="float32") | changed
         named = [word for name, value in usual.items() if name != "model" for word in (f"--{name}", value)]
         return engine.run("capture", usual["model"], "--out", self.root / out, "--min-tokens", 1, *named, *options)
@@ -61,7 +61,7 @@ def merge(study, out, *captures):
 
 
 def series(study, name):
-    """bands.csv and curves.csv beside a table."""
+    """bands.csv and curves.csv in a table's folder."""
     tables = [pandas.read_csv(study.root / "tables" / name / f"{kind}.csv") for kind in ("bands", "curves")]
     assert all(len(table) > 0 for table in tables)
     return tables
@@ -90,7 +90,7 @@ def test_what_one_part_lacks_is_said(study):
 
 
 def test_merging_holds_one_part_at_a_time(study, tmp_path):
-    """Of eight parts no more than of two, within the size of one or two."""
+    """Merging eight parts takes no more memory than merging two, up to the size of one or two parts."""
     wide = dict(tiny_models.MODELS["llama_gqa"].config, hidden_size=256, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=64)
     model = plain_models.write(dataclasses.replace(tiny_models.MODELS["llama_gqa"], config=wide), tmp_path / "wide")
     parts = [study.capture(f"eighth{i}", "--shard", f"{i}/8", blocks=256, model=model) for i in range(8)]
@@ -111,7 +111,7 @@ def test_a_missing_part_is_named(study):
         assert done.code == 0, done.stderr
         return done.stderr
 
-    assert re.fullmatch(r"warning: .* nothing of shard 1/3: .*two_thirds is a part of the corpus\n", said("two_thirds", thirds[0], thirds[2]))
+    assert re.fullmatch(r"warning: .* no capture has shard 1/3: .*two_thirds is only a part of the corpus\n", said("two_thirds", thirds[0], thirds[2]))
     assert "nothing of shards 0/3, 2/3:" in said("one_third", thirds[1])
     assert said("later", study.root / "two_thirds", thirds[1]) == ""
     assert "nothing of documents 1, 4, 7, 10, 13 and 8 more:" in said("again", study.root / "two_thirds")
@@ -140,18 +140,18 @@ def test_refusals(study, tmp_path):
     tensors["model.layers.0.self_attn.k_proj.weight"][-1, -1] += 1e-3  # one number, of one head
     save_file(tensors, twin / "model.safetensors")
     refused("weights is '[0-9a-f]+…' and '[0-9a-f]+…'\n", study.even, study.capture("twin", "--shard", "1/2", model=twin))
-    # A corpus that was changed between two parts: its first document moved to the end, or one of them edited.
+    # A corpus that changed between two parts: its first document was moved to the end, or one document was edited.
     lines = study.corpus.read_text().splitlines(keepends=True)
     for name, changed in dict(moved=lines[1:] + lines[:1], edited=[*lines[:-1], json.dumps({"tokens": [1] * CONTEXT}) + "\n"]).items():
         corpus = tmp_path / f"{name}.jsonl"
         corpus.write_text("".join(changed))
-        refused("parts of different documents", study.even, study.capture(name, "--shard", "1/2", corpus=corpus))
+        refused("shards of different documents", study.even, study.capture(name, "--shard", "1/2", corpus=corpus))
 
 
 def test_tables_of_a_shard_say_what_it_lacks(study, tmp_path):
-    """Its documents fill every other block; joined, they fill all of them."""
+    """Its documents fill every other block; merged, they fill all blocks."""
     alone = engine.run("analyze", study.even, "--out", tmp_path / "even")
-    said = re.search(r"is shard 0/2: its documents fill (\d+) of (\d+) blocks, so that errors have (\d+) degrees of freedom, not (\d+); merge", alone.stderr)
+    said = re.search(r"is shard 0/2: its documents fill only (\d+) of (\d+) blocks, so that standard errors have (\d+) degrees of freedom instead of (\d+); merge", alone.stderr)
     assert alone.code == 0 and said, alone.stderr
     filled, blocks, few, all_of_them = map(int, said.groups())
     assert (filled, few, all_of_them) == (blocks // 2, blocks // 2 - 1, blocks - 1)
@@ -159,7 +159,7 @@ def test_tables_of_a_shard_say_what_it_lacks(study, tmp_path):
 
 
 def test_names_do_not_count(study, tmp_path):
-    """What was measured is merged, whatever it is called; the name is the one it has now."""
+    """A capture can be merged after its label was changed; the current name is used."""
     odd = study.capture("renamed_odd", "--shard", "1/2", label="another")
     done, merged = merge(study, "of_two_names", study.even, odd)
     assert done.code == 0, done.stderr
@@ -176,13 +176,13 @@ def test_names_do_not_count(study, tmp_path):
     assert (description["label"], description["model"]) == ("now", "moved")
     assert set(study.table(merged, name="now")["checkpoint"]) == {"now"}
     assert set(study.table(even, name="even")["model"]) == {"moved"}
-    # Moments on their own, without a capture.json, have the names they were measured under.
+    # Moments without a capture.json have the names under which they were measured.
     done, merged = merge(study, "of_files", even / "moments.safetensors", study.odd / "moments.safetensors")
     assert done.code == 0 and json.loads((merged / "capture.json").read_text())["label"] == "tiny"
 
 
 def test_documents_and_shards_without_end(study, tmp_path):
-    """Numbers that a file states are counted, not walked through."""
+    """Numbers in a file are checked before anything is counted up to them."""
     path = study.capture("huge", "--shard", "1/2") / "moments.safetensors"
     (path.parent / "capture.json").unlink()  # it has the file's hash
     whole = path.read_bytes()
@@ -225,7 +225,7 @@ def test_damaged_moments(study, tmp_path):
 
 
 def test_documented_reader(study):
-    """The reader printed in docs/formats.md, on a real file."""
+    """The reader printed in docs/formats.md reads a real file."""
     text = (engine.repository() / "docs" / "formats.md").read_text()
     code = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "moments.safetensors" in block)
     assert len(code.strip().splitlines()) <= 20
@@ -239,7 +239,7 @@ def test_documented_reader(study):
 
 
 def test_moments_are_exact(study):
-    """Counts, documents and totals of the file itself."""
+    """Counts, documents and totals in the file itself."""
     with safe_open(study.whole / "moments.safetensors", "np") as file:
         info = json.loads(file.metadata()["ropewalk"])
         blocks = file.get_tensor("block.tokens")

@@ -1,4 +1,4 @@
-"""Plasticity from capture to table: against numpy on the vectors of all tokens, and the same numbers however a capture came about."""
+"""Plasticity from capture to table: compared with numpy on the vectors of all tokens; and the same numbers, however a capture was made."""
 
 import json
 
@@ -57,7 +57,7 @@ def test_the_sample_is_what_numpy_draws(captured):
 
 
 def test_curves_and_columns_are_those_of_numpy(captured):
-    """Products in float32 may order two keys the other way where they are all but equal, which is rare and small."""
+    """Float32 products may order two keys differently where they are nearly equal; this is rare and the effect is small."""
     apart = []
     for row in captured.heads.query("layer < 2").to_dict("records"):
         q, k = (reference.sample(x, CONTEXT) for x in captured.streams(row["layer"], row["q_head"]))
@@ -77,7 +77,7 @@ def test_curves_and_columns_are_those_of_numpy(captured):
 
 
 def test_the_sample_stands_for_all_tokens(captured):
-    """Beyond its standard errors it does not differ from the same over every token of every bucket."""
+    """It differs from the plasticity over every token of every bucket by no more than its standard errors."""
     off = []
     for row in captured.heads.query("q_head == 1 and layer < 2").to_dict("records"):
         q, k = captured.streams(row["layer"], row["q_head"])

@@ -1,4 +1,4 @@
-"""Sums before RoPE, taken in the pass that takes moments after it, against all tokens' vectors."""
+"""Sums before RoPE, taken in the same pass as the moments after it, compared with the vectors of all tokens."""
 
 import json
 
@@ -13,7 +13,7 @@ import tiny_models
 from tiny_models import CONTEXT, MODELS
 
 BLOCKS = 3
-FIRST = 4  # tokens that are kept apart
+FIRST = 4  # tokens that are counted separately
 # Half-split, llama3, YaRN with its factors, NoPE layers, q/k norm per head and over the projection, two thetas, partial
 # and interleaved pairs, long RoPE, no RoPE at all.
 NAMES = [
@@ -23,7 +23,7 @@ NAMES = [
 
 
 class Captured:
-    """One model's capture, its vectors turned back, and what transformers says of those."""
+    """One model's capture, its vectors rotated back, and what transformers computes before RoPE."""
 
     def __init__(self, name, root):
         self.model = MODELS[name]
@@ -34,12 +34,12 @@ class Captured:
         self.out = engine.capture(folder, corpus, root / "after", *options, context=CONTEXT)
         streams = engine.read_streams(self.out)
         d = next(iter(next(iter(streams.values())).values())).shape[1]
-        # Of each length: long RoPE turns short documents by other angles.
+        # One per length: long RoPE rotates short documents by other angles.
         layers = {length: bands_reference.layers_of(folder, d, length) for length in {len(x) for documents in streams.values() for x in documents.values()}}
         self.vectors = {key: {document: layers[len(x)][key[0]].unturned(x, key[2] == "q") for document, x in documents.items()}
                         for key, documents in streams.items()}  # fmt: skip
         self.expected = reference.capture(folder, texts, CONTEXT, pre_rope=True, fresh=False)
-        self.order = list(texts)  # documents as the corpus has them
+        self.order = list(texts)  # documents in the order of the corpus
         self.tensors = load_file(self.out / "moments.safetensors")
         network = reference.load(folder)
         self.factor = next((m.attention_scaling for m in network.modules() if hasattr(m, "attention_scaling")), 1.0)
@@ -51,7 +51,7 @@ class Captured:
         return (2 * f, 2 * f + 1) if self.model.name.startswith("glm") else (f, f + turned)
 
     def streams(self):
-        """Place among the streams of its kind, the kind's name, and the stream."""
+        """The index among the streams of its kind, the kind's name, and the stream."""
         for kind in ("query", "key"):
             streams = zip(self.tensors[f"{kind}.layer"], self.tensors[f"{kind}.head"])
             for i, (layer, head) in enumerate(streams):

@@ -1,4 +1,4 @@
-"""`ropewalk run` by several processes of MPI: results, jobs that die, and what goes wrong."""
+"""`ropewalk run` in several MPI processes: results, jobs that die, and mistakes."""
 
 import json
 import os
@@ -83,7 +83,8 @@ def process_of_rank(rank, marker):
 def test_a_job_that_dies_can_be_resumed(study, tmp_path, death):
     words = write_experiment(study, "long", 1500)
     out = tmp_path / "out"
-    at_once = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}  # by default mpirun waits for a second before it tells the processes, and these are done by then
+    # by default mpirun waits for a second before it signals the processes, which have finished by then
+    at_once = {"OMPI_MCA_odls_base_sigkill_timeout": "0"}
     job = subprocess.Popen(command(3, *words, out, "--quiet"), stderr=subprocess.PIPE, text=True, env={**os.environ, **ALLOW, **at_once})
     states = [out / "checkpoints" / f".init.state-{rank}-of-3" for rank in range(3)]
     while job.poll() is None and not all(state.exists() for state in states):
@@ -96,11 +97,11 @@ def test_a_job_that_dies_can_be_resumed(study, tmp_path, death):
     assert job.returncode != 0
     assert [line for line in stderr.splitlines() if line.startswith("error:")] == [], "nobody else is at fault"
     assert all(state.exists() for state in states) and not (out / "qk.csv").exists()
-    # As many processes go on where they were; others measure the checkpoint anew.
+    # The same number of processes resumes; another number measures the checkpoint again.
     count = 3 if death == "rank 1 killed" else 2
     result = mpirun(count, *words, out)
     assert result.code == 0, result.stderr
-    assert ("going on after" in result.stderr) == (count == 3)
+    assert ("resuming after" in result.stderr) == (count == 3)
     assert hidden_files(out) == []
     assert engine.run(*words, study.root / "straight", "--quiet").code == 0
     expect_equal_runs(study.root / "straight", out)
@@ -132,7 +133,7 @@ def test_what_is_wrong_for_all_is_said_once(study, tmp_path):
 
 
 def test_one_process_fails(study, tmp_path):
-    """The last token's embedding is not a number, and only document 5 holds it: process 2 of 3 finds it."""
+    """The last token's embedding is NaN, and only document 5 contains it: process 2 of 3 finds it."""
     broken = tmp_path / "model"
     broken.mkdir()
     for path in study.model.iterdir():
@@ -150,7 +151,7 @@ def test_one_process_fails(study, tmp_path):
 
 
 def test_processes_that_were_told_different_things(study, tmp_path):
-    """They would wait for each other for ever, or take what the others mean for something else."""
+    """Otherwise they would wait for each other forever, or misunderstand each other's messages."""
     same = study.arguments("told", "--quiet")
     runs = {"blocks": ([*same], [*same, "--blocks", 8])}
     experiments = []

@@ -1,4 +1,4 @@
-"""Several real processes under mpirun: the numbers of one, a process that dies, mistakes."""
+"""Several real processes under mpirun: the numbers of one process, a process that dies, mistakes."""
 
 import json
 import os
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not MPIRUN, reason="built without MPI")
 
 
 def expect_same_moments(one, two):
-    """Where no block is shared nothing is added up in another order, but for what has no blocks."""
+    """Where no block is shared, sums are added up in the same order, except those without blocks."""
     one, two = (load_file(folder / "moments.safetensors") for folder in (one, two))
     assert one.keys() == two.keys() and "lags.query.block_sum" in one
     for name, values in one.items():
@@ -28,7 +28,7 @@ def expect_same_moments(one, two):
 
 
 def expect_equal_series(one, two):
-    """Frequencies and distances, with errors: what differs is the rounding of sums."""
+    """Frequencies and distances, with errors: only the rounding of sums differs."""
     for table in ("bands", "curves"):
         first, second = (pandas.read_csv(capture.parent / f"{capture.name}_tables" / f"{table}.csv") for capture in (one, two))
         assert len(first) > 0
@@ -47,7 +47,7 @@ def test_equals_one_process(study, whole, count):
 
 
 def test_loss_equals_one_process(study, tmp_path):
-    """What each document cost is never added up, so that it is the same bits."""
+    """Values of documents are never added up, so they are equal bit for bit."""
     words = ["loss", study.model, "--corpus", study.corpus, "--context", CONTEXT, "--min-tokens", 1, "--dtype", "float32", "--label", "tiny", "--quiet", "--out"]
     assert engine.run(*words, tmp_path / "alone").code == 0
     for count, few in ((3, []), (2, ["--documents", 1])):
@@ -73,13 +73,13 @@ def test_more_processes_than_blocks(study):
 
 
 def test_moments_that_do_not_fit(study, whole):
-    """Every process keeps its own in a scratch file."""
+    """Every process stores its moments in a scratch file."""
     spooled = study.together(2, "spooled", "--memory", "384KiB")
     expect_same_moments(spooled, whole)
 
 
 def test_shards_stand_alone(study, whole):
-    """What one job of an array does is its own, also where mpirun starts several of them."""
+    """A job of an array is independent of the others, even if mpirun starts several of them."""
     words = " ".join(map(str, study.arguments("part$OMPI_COMM_WORLD_RANK", "--quiet")))
     script = f"exec {engine.program()} {words} --shard $OMPI_COMM_WORLD_RANK/3"
     done = subprocess.run([MPIRUN, "-n", "3", "sh", "-c", script], capture_output=True, text=True, env={**os.environ, **ALLOW}, timeout=300)

@@ -1,4 +1,4 @@
-"""Heads and tokens are those that Python's `random` and torch draw, for thousands of random settings."""
+"""The sampled heads and tokens are those that Python's `random` and torch draw, for thousands of random settings."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def compare(settings: list[dict], expected) -> None:
 def test_random_bits() -> None:
     rng = random.Random(1)
     seeds = EDGE_SEEDS + [random_seed(rng) for _ in range(200)]
-    # Beyond 624 words the state is made anew.
+    # After 624 words the generator computes a new state.
     settings = [
         {"what": "bits", "seed": seed, "bits": [rng.randrange(1, 65) for _ in range(700)]} for seed in seeds
     ]
@@ -53,7 +53,7 @@ def test_samples_of_ranges() -> None:
         n = rng.choice([rng.randrange(1, 40), rng.randrange(1, 3000), 1 << rng.randrange(20), 2**40 + 7])
         k = rng.randrange(0, min(n, 700) + 1) if rng.random() < 0.7 else min(n, rng.randrange(0, 8))
         settings.append({"what": "range", "seed": random_seed(rng), "n": n, "k": k})
-    # Where n meets Python's estimate of the set's size, one of the two branches ends.
+    # Values of n at which Python switches between its two ways to sample.
     for k, limit in [(3, 21), (5, 21), (6, 85), (21, 85), (22, 277), (300, 1045)]:
         for n in (limit - 1, limit, limit + 1):
             settings.append({"what": "range", "seed": 7, "n": n, "k": min(k, n)})
@@ -83,7 +83,7 @@ def test_heads() -> None:
 
 
 def test_published_heads_by_depth() -> None:
-    """Seed 0 of SmolLM3's 36 layers and 16 heads has the heads per depth bin that were published."""
+    """Seed 0 on SmolLM3's 36 layers and 16 heads gives the published number of heads per depth bin."""
     setting = {"what": "heads", "seed": 0, "layers": list(range(36)), "n_heads": 16, "count": 300}
     (answer,) = answers([setting])
     bins = [0] * 10
@@ -120,7 +120,7 @@ def test_tokens_of_a_long_document() -> None:
 
 
 def test_settings_differ() -> None:
-    """A sampler that ignored one of its inputs would still pass where it does not matter."""
+    """Otherwise a sampler that ignores an input would pass where the input does not matter."""
     base = token_setting(random.Random(6)) | {
         "mode": "uniform", "rate": 2, "context": 4096, "n_tokens": 4096, "bucket_size": 256, "example_id": 5,
         "layer": 3, "kind": "q",

@@ -1,6 +1,6 @@
-"""What a capture keeps: a finished one stays finished, and what it lacks is measured beside it where the experiment names it.
+"""What a capture keeps: a finished capture stays finished, and what it lacks is added where the experiment names it.
 
-Over all switches of `KeepOptions`.
+Tests all switches of `KeepOptions`.
 """
 
 import json
@@ -15,7 +15,7 @@ from safetensors import safe_open
 from trust_study import DOCUMENTS, TABLES, Study, good, inodes, numbers, tables
 
 HEADER = (engine.repository() / "ropewalk/moments/keep_options.h").read_text()
-# By key, whether a capture keeps it by default.
+# By key: whether a capture keeps it by default.
 SWITCHES = {key: value == "true" for key, value in re.findall(r"^  bool (\w+) = (true|false);", HEADER, re.M)}
 OLDER = Path(__file__).resolve().parents[1] / "older_study"
 CORPUS = {"path": "corpus.jsonl", "documents": DOCUMENTS}
@@ -27,7 +27,7 @@ def test_all_switches_are_here():
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """Studies of one model: with nothing and with everything named, and that but one."""
+    """Studies of one model: with nothing and with everything named, and with everything but one."""
     study = Study(tmp_path_factory.mktemp("switches") / "study")
     none, every = dict.fromkeys(SWITCHES, False), dict.fromkeys(SWITCHES, True)
     for name, keep in {"none": none, "every": every, "default": {}, **{key: {**none, key: True} for key in SWITCHES}}.items():
@@ -38,7 +38,7 @@ def results(tmp_path_factory):
 
 @pytest.fixture
 def copied(results, tmp_path):
-    """Copies the study, to change it, with results of one of those names."""
+    """Copies one of these studies with its results, so that a test can change it."""
 
     def copy(name):
         others = {"none", "every", "default", *SWITCHES} - {name}
@@ -58,7 +58,7 @@ def described(out, label="A"):
 
 
 def age(out, name, label="A"):
-    """As an earlier version of the program would have measured it."""
+    """A capture as an earlier version of the program would have measured it."""
     info = json.loads(described(out, label).read_text())
     info["kept"][name]["numerics"] -= 1
     described(out, label).write_text(json.dumps(info))
@@ -83,10 +83,10 @@ def test_what_is_named_and_missing_is_measured_beside(results, copied, key):
     out = study.root / "out"
     study.write(**{**dict.fromkeys(SWITCHES, False), key: True})
     before = inodes(out)
-    assert good(study.run(out, "--dry-run")).stdout.count(f"measure {key} beside what is there") == 2
+    assert good(study.run(out, "--dry-run")).stdout.count(f"measure {key} in addition to what exists") == 2
     assert inodes(out) == before
     said = good(study.run(out)).stderr
-    assert f"A: {key} measured beside what is there" in said and "measured again" not in said
+    assert f"A: {key} measured in addition to what exists" in said and "measured again" not in said
     same_results(out, results.root / key)
     weights = {name: json.loads(described(results.root / name).read_text()) for name in ("none", key)}
     now = json.loads(described(out).read_text())
@@ -102,7 +102,7 @@ def test_several_are_measured_in_one_pass(results, copied):
     study = copied("none")
     study.write(**dict.fromkeys(SWITCHES, True))
     said = good(study.run(study.root / "out")).stderr
-    assert f"A: {', '.join(sorted(SWITCHES))} measured beside what is there" in said and said.count("A: running in") == 1
+    assert f"A: {', '.join(sorted(SWITCHES))} measured in addition to what exists" in said and said.count("A: running in") == 1
     same_results(study.root / "out", results.root / "every")
 
 
@@ -142,7 +142,7 @@ def test_other_numerics_of_what_is_named_measure_that_alone(results, copied, key
     before = inodes(out)
     study.write(**dict.fromkeys(SWITCHES, True))
     said = good(study.run(out)).stderr
-    assert f"A: {key} measured beside what is there" in said and "init: running" not in said and "measured again" not in said
+    assert f"A: {key} measured in addition to what exists" in said and "init: running" not in said and "measured again" not in said
     assert inodes(out)["init"] == before["init"] and inodes(out)["A"] != before["A"]
     same_results(out, results.root / "every")
 
@@ -179,9 +179,9 @@ def test_documents_are_added_to_what_was_completed(results, copied):
     study.write(corpus={**CORPUS, "documents": 9}, **dict.fromkeys(SWITCHES, False))
     good(study.run(out))
     study.write(**dict.fromkeys(SWITCHES, True))
-    assert good(study.run(out, "--dry-run")).stdout.count("beside what is there, and add documents, 9 of 12 documents done") == 2
+    assert good(study.run(out, "--dry-run")).stdout.count("in addition to what exists, and add documents, 9 of 12 documents done") == 2
     said = good(study.run(out)).stderr
-    assert "measured beside what is there" in said and "9 of 12 documents are there already" in said
+    assert "measured in addition to what exists" in said and "9 of 12 documents exist already" in said
     one, other = (safe_open(folder / "checkpoints/A/moments.safetensors", "numpy") for folder in (out, results.root / "every"))
     assert set(one.keys()) == set(other.keys())
     for name in one.keys():
@@ -197,13 +197,13 @@ def test_vectors_stay_where_something_is_added(copied):
     good(study.run(out))
     before = json.loads(described(out).read_text())["vector_files"]
     study.write(vectors="uniform", plasticity=True)
-    assert "A: plasticity measured beside what is there" in good(study.run(out)).stderr
+    assert "A: plasticity measured in addition to what exists" in good(study.run(out)).stderr
     assert json.loads(described(out).read_text())["vector_files"] == before
     assert len(list((out / "checkpoints/A/vectors").iterdir())) == len(list((out / "checkpoints/init/vectors").iterdir())) > 0
 
 
 def test_a_capture_of_an_earlier_edition_is_read_and_not_measured_again(tmp_path):
-    """older_study/A was made by the last program that had one version of all numerics, with everything kept."""
+    """older_study/A was made by the last version that had one number for all numerics, with everything kept."""
     info = json.loads((OLDER / "A" / "capture.json").read_text())
     assert info["numerics"] == 7 and sorted(info["kept"]) == ["lags", "loss", "plasticity", "pre_rope"] and isinstance(info["kept"], list)
     for name in ("corpus.jsonl", "model"):
@@ -220,7 +220,7 @@ def test_a_capture_of_an_earlier_edition_is_read_and_not_measured_again(tmp_path
         assert "A: measured already" in done.stderr and good(fresh)
         assert (tmp_path / name / "checkpoints/A/moments.safetensors").read_bytes() == (OLDER / "A" / "moments.safetensors").read_bytes()
         assert not flagged(tmp_path / name)
-        for table in TABLES:  # what was measured on another machine differs in the last digits
+        for table in TABLES:  # numbers from another machine differ in the last digits
             assert (tmp_path / name / table).read_text().count("\n") == (tmp_path / f"fresh_{name}" / table).read_text().count("\n"), table
 
 

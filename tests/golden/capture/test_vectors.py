@@ -1,4 +1,4 @@
-"""Vectors files have the published layout, and published variants of it are read."""
+"""Vectors files have the published layout, and published variants of it can be read."""
 
 import itertools
 import json
@@ -83,7 +83,7 @@ def test_published_layout(tmp_path) -> None:
         frame = pd.read_parquet(path)
         assert list(frame.columns) == schema.names
         assert np.array_equal(np.stack(frame["vector"]), expected)
-        assert pq.ParquetFile(path).num_row_groups > 1  # so little memory that rows went out in between
+        assert pq.ParquetFile(path).num_row_groups > 1  # there is so little memory that rows were written in between
 
 
 def test_read_back(tmp_path) -> None:
@@ -121,7 +121,7 @@ def test_bfloat16_values_take_half_the_space(tmp_path) -> None:
     assert (tmp_path / "vectors/l00h00q/data.parquet").stat().st_size < 0.5 * vectors.nbytes
 
 
-# Reading what others wrote
+# Reading files of other programs
 
 COLUMNS = {"bucket": [0, 1], "example_id": [7, 7], "position": [3, 300], "vector": [[1.0, 2.5], [-3.0, 0.5]]}
 

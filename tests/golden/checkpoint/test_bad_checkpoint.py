@@ -53,7 +53,7 @@ def cut(size):
 
 
 def huge_header(setup):
-    """A header of 200 MB that is really there, as a hole in the file."""
+    """A header that is really 200 MB long, as a hole in the file."""
     with open(setup.model / WEIGHTS, "wb") as file:
         file.write(struct.pack("<Q", 200_000_000))
         file.truncate(300_000_000)
@@ -131,7 +131,7 @@ def test_safetensors_file(setup, case):
 
 
 def test_numbers_behind_bytes_of_an_odd_number(setup):
-    """Every float starts at an odd offset, which no reader minds."""
+    """Every float starts at an odd offset, which is no problem for readers."""
     assert setup.run().code == 0
     moments = setup.out / "moments.safetensors"
     expected = moments.read_bytes()

@@ -1,4 +1,4 @@
-"""Configs that lack a key or say what makes no sense: one line that names the file and the key."""
+"""Configs with missing keys or impossible values: one line that names the file and the key."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def test_missing_key(setup, key):
 
 
 def test_missing_theta(setup):
-    """Never a silent 10000: the message says what to write."""
+    """The default 10000 is never used silently: the message says what to write."""
     setup.without("rope_theta")
     fails(setup, INPUT, r"config\.json.*rope_theta")
 

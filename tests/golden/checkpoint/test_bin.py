@@ -1,4 +1,4 @@
-"""pytorch_model.bin: the same numbers as from safetensors, and pickles that want something else run nothing."""
+"""pytorch_model.bin gives the same numbers as safetensors; pickles that ask for anything else run nothing."""
 
 import collections
 import json
@@ -29,7 +29,7 @@ def weights_of(folder):
 
 
 def write_bin(folder, twin, shards=1, change=None):
-    """The checkpoint again, as torch.save writes it, in a folder of the same name, which tables show."""
+    """The same checkpoint, written by torch.save, in a folder with the same name, which tables show."""
     twin = twin / folder.name
     twin.mkdir(parents=True)
     (twin / "config.json").write_text((folder / "config.json").read_text())
@@ -60,7 +60,7 @@ def turned(tensor):
 
 
 def inside(tensor):
-    """The same numbers, as a view of something larger."""
+    """The same numbers, as a view of a larger tensor."""
     return torch.cat([tensor.flatten(), torch.ones(7, dtype=tensor.dtype)]).as_strided(tensor.shape, tensor.stride())
 
 
@@ -75,7 +75,7 @@ def test_the_same_bytes_from_every_container(setup, tmp_path, name):
 
 
 def test_state_dicts_and_shared_tensors(setup, tmp_path):
-    """As training loops save them: parameters, tied weights, the versions of modules."""
+    """In the form in which training loops save them: parameters, tied weights, the versions of modules."""
     model = MODELS["llama_llama3_mha"]  # tied
     folder = tiny_models.write(model, tmp_path / "model")
     network = getattr(tiny_models.quiet_transformers(), model.architecture).from_pretrained(folder)
@@ -182,7 +182,7 @@ def test_bytes_that_are_not_those_that_were_written(setup, twin, tmp_path):
 
 
 def test_an_archive_without_sums(setup, twin, tmp_path):
-    """As torch writes it where it is told to."""
+    """Written by torch with an option."""
     file = twin / "pytorch_model.bin"
     torch.serialization.set_crc32_options(False)
     try:

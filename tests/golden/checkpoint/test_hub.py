@@ -1,4 +1,4 @@
-"""Hub models and datasets wherever a path works, and a cache shared with Python's `huggingface_hub`."""
+"""Hub models and datasets can be used like paths, with a cache that Python's `huggingface_hub` shares."""
 
 import hashlib
 import os
@@ -35,7 +35,7 @@ def test_layout(hub, client):
 
 
 def test_shared_blobs(hub, client):
-    """What two revisions share is downloaded once."""
+    """Files that two revisions share are downloaded once."""
     repository = hub.repository(MODEL)
     first, second = model_files(0), model_files(1)
     second["model-00001-of-00002.safetensors"] = first["model-00001-of-00002.safetensors"]
@@ -106,17 +106,17 @@ def test_offline(hub, client):
 
 
 def test_unreachable_hub(hub, client):
-    """A cached revision is taken as it was, with a warning."""
+    """A cached revision is used unchanged, with a warning."""
     hub.repository(MODEL).commit("main", {**model_files(), "tokenizer.json": b"{}"})
     assert client.fetch().code == 0
     hub.plan("resolve", *[Fault(status=503, headers={"RateLimit": '"api";r=0;t=0'})] * 6)
     result = client.fetch()
     assert result.code == 0, result.stderr
-    assert "warning" in result.stderr and "when last asked" in result.stderr
+    assert "warning" in result.stderr and "as of the last request" in result.stderr
 
 
 def test_moved_branch_and_a_cache_that_cannot_be_written(hub, client):
-    """What the Hub answers holds, although the cache goes on saying otherwise."""
+    """The Hub's answer counts, even if the cache has another one."""
     repository = hub.repository(MODEL)
     old = repository.commit("main", {**model_files(), "tokenizer.json": b"{}"})
     assert client.fetch().stdout.endswith(old)
@@ -125,7 +125,7 @@ def test_moved_branch_and_a_cache_that_cannot_be_written(hub, client):
     full = engine.limit_files(10)
     result = client.fetch(before=full)
     assert result.code == 0 and result.stdout.endswith(new), result.stderr
-    assert f"org/model@main: is at {new}, which the cache cannot keep" in result.stderr
+    assert f"org/model@main: is at commit {new}, which cannot be stored in the cache" in result.stderr
     assert (client.repository() / "refs" / "main").read_text() == old
     repository.commit("main", model_files(2))
     result = client.fetch(before=full)
@@ -133,7 +133,7 @@ def test_moved_branch_and_a_cache_that_cannot_be_written(hub, client):
 
 
 def test_certificates(client, hub, tmp_path):
-    """SSL_CERT_FILE and its kin name certificates to trust; others are not."""
+    """SSL_CERT_FILE and similar variables name the certificates to trust; others are not trusted."""
     certificate = hub.encrypt(tmp_path)
     hub.repository(MODEL).commit("main", {"config.json": b"{}"})
     trusting = client.fetch(HF_ENDPOINT=hub.endpoint, SSL_CERT_FILE=str(certificate))
@@ -146,18 +146,18 @@ def test_certificates(client, hub, tmp_path):
 
 
 def test_proxy(hub, client):
-    """Where proxies are named, requests go through them, but for the hosts that are excepted."""
+    """Where a proxy is set, requests go through it, except to excluded hosts."""
     hub.repository(MODEL).commit("main", model_files())
     result = client.fetch(HF_ENDPOINT="http://hub.example.org", http_proxy=hub.endpoint, no_proxy="localhost")
     assert result.code == 0, result.stderr
     assert {r.headers["host"] for r in hub.asked("resolve")} == {"hub.example.org"} and hub.asked("bytes")
 
 
-# What the Hub states of weights
+# What the Hub states about weights
 
 
 def test_stated_weights(hub, client):
-    """From the Hub's list of files or from the cache, the same; of the weights alone, and never guessed."""
+    """The Hub's list of files and the cache give the same; it depends on the weights only, and is never guessed."""
 
     def stated(revision, **environment):
         result = client.fetch(MODEL, revision, "stated", **environment)

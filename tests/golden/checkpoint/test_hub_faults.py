@@ -1,4 +1,4 @@
-"""Downloads through every fault of network, server and machine: they end with the right bytes, or one clear line."""
+"""Downloads with every fault of network, server and machine: they end with the right bytes, or with one clear line."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ from hub_downloads import DOWNLOADING, WEIGHTS, fails, publish, succeeds
 from hub_setup import MODEL, client, hub, model_files  # noqa: F401 (fixtures)
 
 
-# Servers that ask for patience
+# Servers that ask to wait
 
 
 @pytest.mark.parametrize("where", ["resolve", "bytes"])
@@ -70,7 +70,7 @@ def test_nobody_there(hub, client):
     assert time.monotonic() - start < 20, "it would try for half a minute"
 
 
-# Bodies that break off
+# Answers that break off
 
 
 def test_truncated_body(hub, client):
@@ -107,18 +107,18 @@ def test_never_whole(hub, client):
     process.communicate()
 
 
-# Processes that end, and processes that meet
+# Processes that are killed, and processes at the same time
 
 
 def test_killed_at_random_moments(hub, client):
-    """Fifty times; each goes on where the last one was, and the files are right in the end."""
+    """Killed fifty times; each download resumes where the last one stopped, and the files are right in the end."""
     size = 4_000_000
     files, commit = publish(hub, size)
     hub.always["bytes"] = Fault(rate=4_000_000)
     etag = hashlib.sha256(files[WEIGHTS]).hexdigest()
     dice = random.Random(3)
     grown = 0
-    longest = 0.12  # seconds that one lives; more where a busy machine does not get to the file in that
+    longest = 0.12  # seconds until the kill; longer where a busy machine does not reach the file in time
     for _ in range(50):
         asked = len(hub.asked("bytes"))
         process = client.start()
@@ -132,7 +132,7 @@ def test_killed_at_random_moments(hub, client):
         whole = (client.repository() / "blobs" / etag).exists()
         assert whole or now >= grown, "nothing that arrived is lost"
         grown = now
-        if whole:  # begin anew
+        if whole:  # start again
             for path in sorted(client.cache.rglob("*"), reverse=True):
                 path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
             grown = 0
@@ -143,7 +143,7 @@ def test_killed_at_random_moments(hub, client):
 
 
 def test_interrupted(hub, client):
-    """Ctrl-C ends a download long before its end; the next one goes on."""
+    """Ctrl-C ends a download early; the next one resumes."""
     files, commit = publish(hub, 2_000_000)
     hub.always["bytes"] = Fault(rate=20_000)
     process = subprocess.Popen([engine.program(), *DOWNLOADING], env={**os.environ, **client.environment},
@@ -162,7 +162,7 @@ def test_interrupted(hub, client):
 
 
 def test_two_at_once(hub, client):
-    """One downloads, the other waits and takes what is there."""
+    """One process downloads; the other waits and uses the file."""
     files, commit = publish(hub, 2_000_000)
     hub.always["bytes"] = Fault(rate=4_000_000)
     processes = [client.start() for _ in range(2)]

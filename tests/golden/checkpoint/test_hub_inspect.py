@@ -1,4 +1,4 @@
-"""What `inspect` reads of a model on the Hub: headers alone."""
+"""`inspect` reads only the headers of a model on the Hub."""
 
 import re
 import subprocess
@@ -8,10 +8,10 @@ import pytest
 from hub_setup import MODEL, client, hub, model_files, pickled_files  # noqa: F401 (fixtures)
 
 
-# Reads of a shard: the header's length and the header; beginning, end and list of an archive, its pickle and byte order.
+# Reads per shard: the header's length and the header; of an archive the beginning, the end, the list, its pickle and the byte order.
 @pytest.mark.parametrize("files, reads", [(model_files(), 2), (pickled_files(), 5)], ids=["safetensors", "bin"])
 def test_inspect_reads_headers_alone(hub, client, tmp_path, files, reads):
-    """Nothing large is downloaded, nothing enters the cache or stays behind, and all numbers are those of the whole."""
+    """Nothing large is downloaded, nothing is left in the cache, and all numbers are the same as for the whole model."""
     hub.repository(MODEL).commit("main", files)
     (tmp_path / "scratch").mkdir()
 

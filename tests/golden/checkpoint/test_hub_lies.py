@@ -1,4 +1,4 @@
-"""A server that sends something else than it announced, or leads out of the cache: one clear line, and nothing unverified gets its name."""
+"""A server that sends something else than it announced, or paths outside the cache: one clear line, and unverified bytes never get a file's name."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from hub_setup import MODEL, client, hub, model_files  # noqa: F401 (fixtures)
 def test_wrong_hash(hub, client):
     files, _ = publish(hub, 100_000)
     hub.always["bytes"] = Fault(body=files[WEIGHTS][:-1] + b"?")
-    line = fails(client, r"model.safetensors: what the server sends has the hash [0-9a-f]{64}, expected [0-9a-f]{64}; refused")
+    line = fails(client, r"model.safetensors: the downloaded bytes have the hash [0-9a-f]{64}, expected [0-9a-f]{64}; refused")
     assert hashlib.sha256(files[WEIGHTS]).hexdigest() in line
     assert len(hub.asked("bytes")) == 2, "one more try"
 
@@ -27,7 +27,7 @@ def test_wrong_hash_of_a_small_file(hub, client):
     files, _ = publish(hub)
     wrong = Fault(body=files["config.json"].replace(b"llama", b"LLAMA"))
     hub.plan("resolve", None, None, wrong, wrong)
-    fails(client, r"config.json: what the server sends has the hash [0-9a-f]{40}, expected [0-9a-f]{40}; refused")
+    fails(client, r"config.json: the downloaded bytes have the hash [0-9a-f]{40}, expected [0-9a-f]{40}; refused")
 
 
 def test_wrong_once(hub, client):
@@ -37,7 +37,7 @@ def test_wrong_once(hub, client):
 
 
 def test_wrong_leftover(hub, client):
-    """What an earlier download left may be of another file."""
+    """The remains of an earlier download may belong to another file."""
     files, commit = publish(hub, 100_000)
     etag = hashlib.sha256(files[WEIGHTS]).hexdigest()
     blobs = client.repository() / "blobs"
@@ -59,7 +59,7 @@ def test_too_much(hub, client):
 
 
 def test_too_little(hub, client):
-    """A size that no byte ever fills is no reason to download for ever."""
+    """A size that is never reached must not cause an endless download."""
     publish(hub, 100_000)
     hub.plan("resolve", *[None] * BEFORE_WEIGHTS, Fault(headers={"X-Linked-Size": "100001"}))
     fails(client, "model.safetensors: the server has 100000 of the 100001 bytes it announced; refused")
@@ -74,7 +74,7 @@ def test_pages_in_place_of_the_bytes(hub, client):
 
 
 def test_never_further(hub, client):
-    """A server without ranges that breaks off each time a little later never gets there."""
+    """A server without ranges that breaks off a little later each time never sends the whole file."""
     publish(hub, 100_000)
     hub.plan("bytes", *[Fault(ignore_range=True, stop_after=1000 + i) for i in range(100)])
     fails(client, r"broke off after \d+ of 100000 bytes, 6 times .*; try again later")
@@ -86,14 +86,14 @@ SHAPES = {"upper": lambda h: f'"{h.upper()}"', "weak": lambda h: f'W/"{h}"', "ba
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_etags_of_mirrors(hub, client, shape):
-    """However a server writes a hash, the bytes are held to it; and to the list of files where it writes none."""
+    """The bytes are checked against the hash, in whatever form the server sends it; without one, against the list of files."""
     files, commit = publish(hub, 100_000)
     digest = hashlib.sha256(files[WEIGHTS]).hexdigest()
     headers = {"X-Linked-Etag": SHAPES[shape](digest)}
     before = [None] * BEFORE_WEIGHTS
     hub.always["bytes"] = Fault(body=files[WEIGHTS][:-1] + b"?")
     hub.plan("resolve", *before, Fault(headers=headers))
-    assert digest in fails(client, "what the server sends has the hash [0-9a-f]{64}, expected [0-9a-f]{64}; refused")
+    assert digest in fails(client, "the downloaded bytes have the hash [0-9a-f]{64}, expected [0-9a-f]{64}; refused")
     hub.always.clear()
     hub.plan("resolve", None, None, None, Fault(headers=headers))
     succeeds(client, files, commit)
@@ -105,7 +105,7 @@ def test_etags_of_small_files(hub, client):
     etag = git_hash(files["config.json"]).upper()
     wrong = Fault(body=files["config.json"].replace(b"llama", b"LLAMA"))
     hub.plan("resolve", None, Fault(headers={"ETag": f'W/"{etag}"'}), wrong, wrong)
-    fails(client, r"config.json: what the server sends has the hash [0-9a-f]{40}, expected [0-9a-f]{40}; refused")
+    fails(client, r"config.json: the downloaded bytes have the hash [0-9a-f]{40}, expected [0-9a-f]{40}; refused")
 
 
 def test_nothing_to_verify_by(hub, client):
@@ -130,7 +130,7 @@ def test_leftover_that_is_a_link(hub, client):
     precious = client.root / "precious"
     precious.write_text("mine")
     (blobs / f"{hashlib.sha256(files[WEIGHTS]).hexdigest()}.incomplete").symlink_to(precious)
-    fails(client, r"\.incomplete: is a link, which is not followed, expected a file; remove it")
+    fails(client, r"\.incomplete: is a link, which is not followed, expected a regular file; remove it")
     assert precious.read_text() == "mine"
 
 
@@ -183,16 +183,16 @@ def test_missing_shard(hub, client):
 def test_redirects_without_end(hub, client):
     publish(hub)
     hub.always["bytes"] = Fault(status=302, headers={"Location": "/again"})
-    fails(client, "leads on and on")
+    fails(client, "redirects more than")
     hub.always["bytes"] = Fault(status=302, headers={"Location": "file:///etc/passwd"})
     fails(client, "is neither an http nor an https address")
 
 
 def test_announced_size_beyond_the_disk(hub, client):
-    """Free space is looked at before the first byte is asked for."""
+    """The free space is checked before the first byte is requested."""
     publish(hub)
     hub.plan("resolve", *[None] * BEFORE_WEIGHTS, Fault(headers={"X-Linked-Size": str(10**18)}))
-    fails(client, r"cache: download needs 931322574.62 GiB, of which .* are free; make room")
+    fails(client, r"cache: download needs 931322574.62 GiB, but only .* are free; free some space")
     assert not hub.asked("bytes")
 
 

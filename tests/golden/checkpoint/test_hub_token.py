@@ -1,4 +1,4 @@
-"""A token goes where it belongs: to the Hub's own endpoint, and nowhere else."""
+"""The token is sent to the Hub's own endpoint, and nowhere else."""
 
 import json
 
@@ -16,7 +16,7 @@ def all_output(client, *folders):
 
 
 def test_token_goes_to_the_endpoint_alone(hub, client, tmp_path):
-    """Not to the host of the bytes, and into no log, error, manifest or report."""
+    """It is not sent to the host of the bytes, and not written to any log, error, manifest or report."""
     hub.token = TOKEN
     hub.repository(MODEL).commit("step1", model_files())
     (tmp_path / "corpus.jsonl").write_text(CORPUS)
@@ -49,7 +49,7 @@ def test_token_files(hub, client):
     (client.root / "another").write_text(TOKEN)
     assert client.fetch(HF_HOME="/nowhere", HF_TOKEN_PATH=str(client.root / "another")).code == 0
     hostile = client.fetch(HF_TOKEN="hf_x\r\nX-Evil: 1")
-    assert hostile.code == 3 and "does not hold a token" in hostile.stderr and "Evil" not in hostile.stderr
+    assert hostile.code == 3 and "is not a token" in hostile.stderr and "Evil" not in hostile.stderr
 
 
 def test_token_is_not_sent_in_the_clear(hub, client):
@@ -60,7 +60,7 @@ def test_token_is_not_sent_in_the_clear(hub, client):
 
 
 def test_loopback_is_not_asked_through_a_proxy(hub, client):
-    """Over plain http the token goes to this machine alone, whatever proxy is named."""
+    """Over plain http, the token is only sent to this machine, even if a proxy is set."""
     hub.token = TOKEN
     hub.repository(MODEL).commit("main", model_files())
     proxy = FakeHub()

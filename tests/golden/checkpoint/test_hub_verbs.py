@@ -1,4 +1,4 @@
-"""Verbs on models and datasets of the Hub, as on folders."""
+"""Verbs work with models and datasets on the Hub like with folders."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ def parquet() -> bytes:
 
 @pytest.fixture
 def published(hub, tmp_path):
-    """Three revisions, and the same in folders."""
+    """Three revisions on the Hub, and the same in folders."""
     for step in (1, 2, 3):
         files = model_files(step, shards=step)
         hub.repository(MODEL).commit(f"step{step}", files)
@@ -69,7 +69,7 @@ def test_run_on_the_hub_equals_run_on_folders(hub, client, published, tmp_path):
 
 
 def test_a_moved_branch_and_a_read_only_cache(hub, client, published, tmp_path):
-    """A run measures the commit that the Hub answered, not the one that the cache remembers."""
+    """A run measures the commit in the Hub's answer, not the one in the cache."""
     repository = hub.repository(MODEL)
     old = repository.refs["step1"]
     assert client.fetch(revision="step1").stdout.endswith(old)
@@ -83,14 +83,14 @@ def test_a_moved_branch_and_a_read_only_cache(hub, client, published, tmp_path):
                         before=engine.without_privileges, environment=client.environment)  # fmt: skip
     for folder in folders:
         folder.chmod(0o755)
-    assert result.code == 0 and f"org/model@step1: is at {new}, which the cache cannot keep" in result.stderr, result.stderr
+    assert result.code == 0 and f"org/model@step1: is at commit {new}, which cannot be stored in the cache" in result.stderr, result.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert [c["hub"] for c in manifest["checkpoints"]] == [f"{MODEL}@{new}"]
     assert (client.repository() / "refs" / "step1").read_text() == old
 
 
 def test_evict(hub, client, published, tmp_path):
-    """A measured checkpoint's weights go, and are not missed when the run is repeated or its tables are lost."""
+    """A measured checkpoint's weights are removed, and are not needed when the run is repeated or its tables are lost."""
     out = tmp_path / "out"
     result = client.run("run", published(MODEL), "--out", out, "--format", "json", "--evict")
     assert result.code == 0, result.stderr
@@ -105,7 +105,7 @@ def test_evict(hub, client, published, tmp_path):
 
 
 def test_evict_keeps_what_others_share(hub, client, published, tmp_path):
-    """A random baseline borrows its neighbour's config; step2's weights serve another branch too."""
+    """A random baseline uses its neighbour's config; step2's weights also belong to another branch."""
     repository = hub.repository(MODEL)
     repository.commit("final", {**repository.commits[repository.refs["step2"]], "README.md": b"final\n"})
     assert client.fetch(revision="final").code == 0
@@ -119,7 +119,7 @@ def test_evict_keeps_what_others_share(hub, client, published, tmp_path):
 
 
 def test_evict_keeps_what_others_downloaded(hub, client, published, tmp_path):
-    """The cache is shared: only this program's downloads go, and the record of them disturbs nobody."""
+    """The cache is shared: only this program's downloads are removed, and its record of them does not affect other programs."""
 
     def there():
         return {path: path.read_bytes() for path in client.repository().rglob("*") if path.is_file()}
@@ -132,7 +132,7 @@ def test_evict_keeps_what_others_downloaded(hub, client, published, tmp_path):
         {"label": "one", "revision": "step1"}, {"label": "two", "revision": "step2"}]}])  # fmt: skip
     result = client.run("run", two, "--out", tmp_path / "two", "--format", "json", "--evict")
     assert result.code == 0, result.stderr
-    assert result.stderr.count("stay in the cache, as this program did not download them") == 2
+    assert result.stderr.count("stay in the cache, because this program did not download them") == 2
     assert "removed from the cache" not in result.stderr and not hub.asked("bytes")
     assert before.items() <= there().items(), "nothing is removed"
     result = client.run("run", published(MODEL), "--out", tmp_path / "three", "--format", "json", "--evict")
@@ -172,12 +172,12 @@ def test_single_verbs(hub, client, published, tmp_path):
     info, *others = ({**json.loads((tmp_path / f"capture{i}" / "capture.json").read_text()), "seconds": 0} for i in range(3))
     assert info["label"] == "step2" and info["model"] == MODEL and info["documents"] == 10
     assert all(info == other for other in others)
-    for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "no such file"), ("hf://spaces/a/b/c", "is no place in a dataset"),
+    for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "no such file"), ("hf://spaces/a/b/c", "is not a path in a dataset"),
                          ("hf://datasets/org/none/x.jsonl", "no such repository")):  # fmt: skip
         bad = client.run("capture", MODEL, "--revision", "step2", "--corpus", corpus, "--out", tmp_path / "bad")
         assert bad.code == 3 and said in bad.stderr, bad.stderr
     run = client.run("run", published(MODEL, corpus={"path": "hf://datasets/org/texts/absent.jsonl"}), "--out", tmp_path / "bad")
-    assert run.code == 3 and "run.yaml:1: corpus: hf://datasets/org/texts/absent.jsonl: the dataset has no such" in run.stderr
+    assert run.code == 3 and "run.yaml:1: corpus: hf://datasets/org/texts/absent.jsonl: the dataset does not have this" in run.stderr
     absent = client.run("inspect", "org/absent")
     assert absent.code == 3 and absent.stderr.startswith("error: org/absent is not a folder, and org/absent@main: the Hub has no")
     folder = client.run("inspect", tmp_path / "local" / "step1", "--revision", "step1")
@@ -191,7 +191,7 @@ def test_tokenizer_of_another_repository(hub, client, published, tmp_path):
     result = client.run("run", published(MODEL, tokenizer="org/tokenizer"), "--out", tmp_path / "out", "--format", "json")
     assert result.code == 0, result.stderr
     bad = client.run("run", published(MODEL, tokenizer="org/absent"), "--out", tmp_path / "bad", "--format", "json")
-    assert bad.code == 3 and "run.yaml:" in bad.stderr and "tokenizer 'org/absent' is not there" in bad.stderr
+    assert bad.code == 3 and "run.yaml:" in bad.stderr and "tokenizer 'org/absent' was not found" in bad.stderr
     hub.repository("org/older").commit("main", {"vocab.json": b"{}", "merges.txt": b""})
     bad = client.run("run", published(MODEL, tokenizer="org/older"), "--out", tmp_path / "bad", "--format", "json")
     assert bad.code == 3 and "the transformers library cannot read it: " in bad.stderr, bad.stderr
@@ -207,7 +207,7 @@ def test_tokenizer_of_another_repository(hub, client, published, tmp_path):
 
 
 def test_the_next_downloads_meanwhile(hub, client, published, tmp_path):
-    """Bytes of the second checkpoint are asked for before the first is measured."""
+    """The second checkpoint's bytes are requested before the first is measured."""
     rows = [{"tokens": [(i + j) % breakable.VOCAB for j in range(48)]} for i in range(3000)]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     process = subprocess.Popen([engine.program(), "run", published(MODEL), "--out", tmp_path / "out", "--format", "json"],
@@ -222,7 +222,7 @@ def test_the_next_downloads_meanwhile(hub, client, published, tmp_path):
 
 
 def test_subfolders(hub, client, published, tmp_path):
-    """Checkpoints in folders of one branch: the same numbers as in branches, audited and evicted alike."""
+    """Checkpoints in folders of one branch: the same numbers as in branches; audit and eviction work too."""
     files = {"README.md": b"a run\n"}
     for step in (1, 2, 3):
         files |= {f"parts/{step}/{name}": data for name, data in model_files(step, shards=step).items()}
@@ -255,4 +255,4 @@ def test_subfolders(hub, client, published, tmp_path):
     assert missing.code == 3 and "org/folders@main/hf_ckpt/4.5B: holds no config.json" in missing.stderr
     labels["step4"] = "../x"
     bad = client.run("run", published("org/folders", phases=phases()), "--out", tmp_path / "c")
-    assert bad.code == 3 and "'../x' is no folder inside a repository" in bad.stderr
+    assert bad.code == 3 and "'../x' is not a folder inside a repository" in bad.stderr

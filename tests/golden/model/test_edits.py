@@ -1,7 +1,7 @@
-"""Every edit of a pass equals a run of transformers with an attention function of our own, to 1e-5 nats per token.
+"""Every edit of a pass equals a run of transformers with our own attention function, to 1e-5 nats per token.
 
-Families with grouped queries: plain RoPE; a soft cap and windows; learned sinks, windows and YaRN; interleaved pairs of a part
-of the head; queries scaled by position. Only one query head of a group is edited in places: its neighbours must stay.
+Families with grouped queries: plain RoPE; a soft cap and windows; learned sinks, windows and YaRN; interleaved pairs in a part of the head;
+queries scaled by position. In some groups only one query head is edited; the others must not change.
 """
 
 import json
@@ -19,12 +19,12 @@ from tiny_models import CONTEXT, MODELS
 TOOL = pathlib.Path(os.environ["ROPEWALK_BUILD"]) / "tests/golden/edit_tool"
 FAMILIES = ["llama_gqa", "gemma2", "gpt_oss", "glm", "ministral3"]
 TOLERANCE = 1e-5  # nats per token
-HEADS = [[0, 1], [2, 0], [2, 3]]  # of four, two of which share a key
+HEADS = [[0, 1], [2, 0], [2, 3]]  # two of the four share a key
 INTERLEAVED = {"glm"}
 
 
 def edits_of(name):
-    """One of each kind."""
+    """One edit of each kind."""
     rng = np.random.default_rng(3)
     width = MODELS[name].config["head_dim"]
     rows = lambda scale, size: (scale * rng.standard_normal(size)).tolist()  # noqa: E731
@@ -55,7 +55,7 @@ def edits_of(name):
 
 
 def by_bin(values):
-    """Sums of a document's tokens by bin of position, as many bins as CONTEXT has."""
+    """Sums of a document's tokens per bin of position, in as many bins as CONTEXT has."""
     ends = [(0, 1)] + [(2**i, 2 ** (i + 1)) for i in range(7)]
     return np.array([values[begin:end].sum() for begin, end in ends])
 
@@ -100,7 +100,7 @@ def test_equals_transformers(measured):
 
 
 def test_in_bfloat16(measured):
-    """All but the edited heads' attention is bfloat16 then: the loss, which is a hundred times what an edit changes, stays near."""
+    """Attention of all heads but the edited ones is then bfloat16: the loss, which is a hundred times as large as an edit's change, stays close."""
     _, found, _ = measured
     for exact, rounded in zip(found["float32"]["edits"], found["bfloat16"]["edits"], strict=True):
         assert np.array(rounded["loss"]).sum() == pytest.approx(np.array(exact["loss"]).sum(), rel=1e-2)

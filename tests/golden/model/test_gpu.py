@@ -1,4 +1,4 @@
-"""A trained model measured on a GPU agrees with the CPU's float32. Skipped where there is no GPU."""
+"""A trained model gives the same numbers on a GPU as in float32 on the CPU. Skipped without a GPU."""
 
 import functools
 import json
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory):
-    """The folder of a capture and its tables; made once."""
+    """The folder of a capture and its tables, made once."""
 
     @functools.cache
     def run(device, dtype):
@@ -54,15 +54,15 @@ def expected(measure):
 
 
 def separated(table, gap):
-    """Rows whose explained variance is further than this, a share of the whole, from both neighbours'."""
+    """Rows whose explained variance differs from both neighbours' by more than this share of itself."""
     variance = table.explained_variance.unstack()
-    gaps = (variance - variance.shift(-1, axis=1)) > gap  # to the next; nobody knows the one after the last
+    gaps = (variance - variance.shift(-1, axis=1)) > gap  # to the next component; unknown for the last one
     before = gaps.shift(1, axis=1).fillna(True).astype(bool)
     return (gaps & before).stack().reindex(table.index)
 
 
-# bfloat16 turns components that are closer to each other: of all 344 whose variance differs by 1 % of itself, the worst
-# differs by 0.013, a twelfth of its standard error.
+# bfloat16 mixes components that are closer to each other: among all 344 whose variance differs by 1 % of itself, the largest difference is 0.013, a
+# twelfth of its standard error.
 @pytest.mark.parametrize("dtype, gap, tolerance", [("float32", 1e-3, 1e-4), ("bfloat16", 1e-2, 5e-3)])
 def test_agrees_with_the_cpu(measure, expected, dtype, gap, tolerance):
     measured = measure("cuda", dtype)
@@ -70,7 +70,7 @@ def test_agrees_with_the_cpu(measure, expected, dtype, gap, tolerance):
     rows = separated(expected, gap)
     assert rows.mean() > 0.25
     for column in ("r_q", "r_k"):
-        # Below 0.05 the sign rule may turn a component round.
+        # Below 0.05 the sign rule may flip a component.
         difference = (measured[column].abs() - expected[column].abs()).abs()[rows]
         assert difference.max() <= tolerance, difference.idxmax()
 
@@ -100,7 +100,7 @@ def announced(*options):
 
 def test_streaming_changes_nothing(tmp_path):
     memory = announced("--dtype", "bfloat16")
-    # Room for half of the layers, a document and what a layer needs while it computes.
+    # Memory for half of the layers, a document, and what a layer needs while it is computed.
     tight = memory["activations_bytes"] + memory["moments_bytes"] + memory["weights_bytes"] // 2 + memory["hidden_bytes_per_document"]
     moments = []
     for name, options in (("whole", []), ("streamed", ["--memory", tight])):

@@ -1,6 +1,6 @@
-"""`ropewalk loss` against transformers' logits: every tiny model in float32 to 1e-4 nats, in bfloat16 to a hundredth.
+"""`ropewalk loss` compared with transformers' logits: every tiny model in float32 to 1e-4 nats, in bfloat16 to a hundredth.
 
-Between them they have tied and untied heads, heads with other names, soft caps and scales of logits, ALiBi, sinks and mixtures.
+Together they have tied and untied heads, heads with other names, soft caps and scales of logits, ALiBi, sinks and mixtures.
 """
 
 import json
@@ -55,7 +55,7 @@ def test_in_bfloat16(bench, name):
 
 
 def test_standard_errors(bench):
-    """Over documents: of the ratio of two sums, which for documents of one length is the error of a mean."""
+    """The error over documents of the ratio of two sums; for documents of one length it is the error of a mean."""
     rng = np.random.default_rng(0)
     texts = {i: rng.integers(0, tiny_models.VOCAB, length).tolist() for i, length in enumerate([40, 40, 90, 64, 33, 64, 80, 64, 64, 70])}
     corpus = tiny_models.write_corpus(bench.root / "ten.jsonl", texts)
@@ -107,7 +107,7 @@ def test_memory_changes_nothing(bench):
 
 
 def test_weights_belong_together(bench, tmp_path):
-    """A loss and a capture of all heads name the same weights; the head has a digest of its own."""
+    """A loss and a capture of all heads state the same digest of weights; the head has a digest of its own."""
     folder = bench.folder("llama_gqa")
     described = json.loads((bench.loss(folder) / "capture.json").read_text())
     captured = engine.capture(folder, bench.corpus, tmp_path / "capture", context=CONTEXT)
@@ -127,7 +127,7 @@ def test_weights_belong_together(bench, tmp_path):
 
 def test_bad_input(bench, tmp_path):
     folder = bench.folder("llama_gqa")
-    assert "a context of 1 has no token that predicts another" in bench.refused(folder, "--context", 1, code=2)
+    assert "found a context of 1, in which no token predicts another" in bench.refused(folder, "--context", 1, code=2)
     short = tiny_models.write_corpus(tmp_path / "short.jsonl", {1: [5, 6, 7]})
     assert "no document has 128 tokens" in bench.refused(folder, "--context", 128, corpus=short, code=3)
     assert "no document has a second token" in bench.refused(
@@ -147,7 +147,7 @@ def test_bad_input(bench, tmp_path):
     tensors["lm_head.weight"] = torch.full((tiny_models.VOCAB, 48), 1e38)
     save_file(tensors, headless / "model.safetensors", metadata={"format": "pt"})
     assert "the loss of document 0 is not finite" in bench.refused(headless, "--context", 64, "--min-tokens", 1, code=3)
-    # mllama has embeddings of words that its head does not predict
+    # mllama has embeddings of words that its head cannot predict
     words = tiny_models.write_corpus(tmp_path / "words.jsonl", {1: [5, tiny_models.VOCAB + 1, 7]})
     assert "98" in bench.refused(bench.folder("mllama_text"), "--context", 8, "--min-tokens", 1, corpus=words, code=3)
 
@@ -155,7 +155,7 @@ def test_bad_input(bench, tmp_path):
 def test_is_no_capture_of_moments(bench, tmp_path):
     out = bench.loss(bench.folder("llama_gqa"))
     done = engine.run("analyze", out, "--out", tmp_path / "tables", "--quiet")
-    assert done.code == 3 and "holds the loss of documents and no moments" in done.stderr
+    assert done.code == 3 and "holds the loss of documents but no moments" in done.stderr
     capture = engine.capture(bench.folder("llama_gqa"), bench.corpus, tmp_path / "capture", context=CONTEXT)
     done = engine.run("merge", out, capture, "--out", tmp_path / "merged", "--quiet")
     assert done.code == 3 and "cannot be merged" in done.stderr

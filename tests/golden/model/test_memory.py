@@ -1,4 +1,4 @@
-"""Models larger than --memory: the same bytes, within what is announced."""
+"""Models larger than --memory: the same bytes, within the announced memory."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from tiny_models import CONTEXT
 
 
 def test_memory_budget(tmp_path):
-    """A budget far below the weights: the same bits, within the budget and what `inspect` announces."""
+    """A budget far below the weights: the same bits, within the budget and within what `inspect` announces."""
     folder = tiny_models.write(tiny_models.big_llama(), tmp_path / "model")
     weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     context, budget = 200, 64 << 20
@@ -33,8 +33,8 @@ def test_memory_budget(tmp_path):
     assert announced.code == 0, announced.stderr
     memory = json.loads(announced.stdout)["memory"]
     assert held <= budget + memory["activations_bytes"] + memory["program_bytes"]
-    # The bound would mean nothing if the announcement covered the whole model, or the program were
-    # announced larger than it is: a model of nothing shows how large that is.
+    # The bound would mean nothing if the announcement contained the whole model, or if the program's own share were announced too large: an empty
+    # model shows its real size.
     assert budget + memory["activations_bytes"] < weights / 2
     small = plain_models.write(tiny_models.MODELS["llama_gqa"], tmp_path / "small")
     texts = tiny_models.write_corpus(tmp_path / "few.jsonl", tiny_models.documents())
@@ -45,7 +45,7 @@ def test_memory_budget(tmp_path):
 
 @pytest.fixture(scope="module")
 def long_analysis(tmp_path_factory):
-    """A study whose analyses take more than its weights: a head of 64 dimensions in 128 blocks."""
+    """A study whose analyses need more memory than its weights: a head of 64 dimensions in 128 blocks."""
     root = tmp_path_factory.mktemp("long")
     config = dict(vocab_size=tiny_models.VOCAB, hidden_size=256, intermediate_size=64, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
                   max_position_embeddings=256, rms_norm_eps=1e-5, rope_parameters=tiny_families.rope_settings())  # fmt: skip
@@ -56,7 +56,7 @@ def long_analysis(tmp_path_factory):
     checkpoints = [{"label": label, "path": label} for label in "ABC"]
 
     def run(memory, out):
-        """The words of a run with this budget."""
+        """The log of a run with this budget."""
         path = root / f"{memory}.yaml"
         path.write_text(json.dumps({"name": "Long", "corpus": {"path": "tokens.jsonl"}, "dtype": "float32", "blocks": 128, "memory": memory,
                                     "phases": [{"name": "P", "context": 32, "checkpoints": checkpoints}]}))  # fmt: skip
@@ -67,9 +67,9 @@ def long_analysis(tmp_path_factory):
 
 
 def test_analyses_within_the_budget(long_analysis, tmp_path):
-    """They wait for what is measured, and take fewer cores: the same tables, within what a capture may take."""
+    """Analyses wait for measurements, and use fewer cores: the same tables, within what a capture may use."""
     inspected = json.loads(engine.run("inspect", long_analysis.model, "--context", 32, "--json").stdout)["memory"]
-    # What the allocators of several threads keep depends on how the threads interleave.
+    # What allocators keep depends on the order in which threads run.
     on_top = inspected["program_bytes"] + inspected["activations_bytes"] + (32 << 20)
     free = engine.peak_memory(tmp_path / "note", *long_analysis("2GiB", tmp_path / "free"), "--quiet")
     assert free > (256 << 20) + on_top, "or the test would mean nothing"
@@ -84,7 +84,7 @@ def test_a_budget_below_what_an_analysis_takes_is_said_first(long_analysis, tmp_
     assert said.code == 0, said.stderr
     line = said.stderr.splitlines()[0]
     found = re.fullmatch(r"warning: memory: a budget of 100.0 MiB is too small for the analysis of 'A', whose moments \(([\d.]+) MiB\) and work on one core "
-                         r"\(([\d.]+) MiB\) need ([\d.]+) MiB: this run takes as much; fewer blocks or heads take less", line)  # fmt: skip
+                         r"\(([\d.]+) MiB\) need ([\d.]+) MiB: this run will use that much; fewer blocks or heads need less", line)  # fmt: skip
     assert found and abs(float(found[1]) + float(found[2]) - float(found[3])) < 0.2, line
     dry = engine.run(*long_analysis("100MiB", tmp_path / "dry"), "--dry-run")
     assert f"within {found[3]} MiB of memory" in dry.stdout
@@ -94,7 +94,7 @@ def test_a_budget_below_what_an_analysis_takes_is_said_first(long_analysis, tmp_
 
 @pytest.mark.parametrize("family", ["mixtral", "gpt_oss"])  # experts by themselves, and in stacks
 def test_mixture_larger_than_memory(tmp_path, family):
-    """Weights four times the budget, not even a layer of which fits: the same bytes, within the budget."""
+    """Weights four times the budget, in which not even one layer fits: the same bytes, within the budget."""
     folder = tiny_models.write(tiny_models.big_mixture(family), tmp_path / "model")
     weights = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
     budget = weights // 4

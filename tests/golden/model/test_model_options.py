@@ -1,4 +1,4 @@
-"""What is measured of a model: its dtype, documents, layers that slide, and heads that are sampled."""
+"""Options about the model: its dtype, documents, sliding layers, and sampled heads."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from tiny_models import CONTEXT, MODELS
 
 
 def first_line(bench, name, tmp_path, *options):
-    """What capture says first, and the dtype that it then noted."""
+    """What capture prints first, and the dtype that it then records."""
     out = tmp_path / "out"
     result = engine.run("capture", bench.folder(name), "--corpus", bench.corpus, "--context", CONTEXT, "--min-tokens", 1,
                         "--device", "cpu", "--label", "here", "--out", out, *options)  # fmt: skip
@@ -44,10 +44,10 @@ def test_a_given_dtype_is_taken(bench, tmp_path):
 
 
 def test_learned_positions_end_where_they_end(bench, tmp_path):
-    """capture and run alike; other families are measured beyond what their config states, with a warning."""
+    """capture and run behave alike; other families are measured beyond their config's limit, with a warning."""
     folder = bench.folder("gpt2")
     most = json.loads((folder / "config.json").read_text())["n_positions"]
-    says = f"context {most + 1} is beyond its {most} learned positions; take at most {most}\n"
+    says = f"context {most + 1} exceeds its {most} learned positions; use at most {most}\n"
     refused = engine.run("capture", folder, "--corpus", bench.corpus, "--context", most + 1, "--out", tmp_path / "out")
     assert refused.code == 3 and refused.stderr == f"error: {folder}: {says}"
     (tmp_path / "e.yaml").write_text(
@@ -92,7 +92,7 @@ def test_only_sliding_layers(bench, tmp_path):
 
 @pytest.mark.parametrize("name", ["gpt2", "bloom"])
 def test_a_study_of_a_model_without_rope(bench, name, tmp_path):
-    """Every row says so, what is said of heads with RoPE is empty, and nothing else is."""
+    """Every row says so; numbers that need RoPE are empty, and no others."""
     checkpoints = [dict(label="init", random=0), dict(label="here", path=str(bench.folder(name)))]
     phase = dict(name="All", context=CONTEXT, checkpoints=checkpoints)
     experiment = dict(name="Without", device="cpu", corpus=dict(path=str(bench.corpus), min_tokens=1), phases=[phase])
@@ -113,7 +113,7 @@ def test_a_study_of_a_model_without_rope(bench, name, tmp_path):
 
 
 def sampled_streams(layers, config, count, seed):
-    """Query heads as Python samples them, and their KV heads."""
+    """Query heads as Python's random samples them, and their KV heads."""
     heads = config["num_attention_heads"]
     group = heads // config["num_key_value_heads"]
     chosen = random.Random(seed).sample([(layer, head) for layer in layers for head in range(heads)], count)
@@ -136,7 +136,7 @@ def test_sampled_heads_skip_sliding_layers(bench):
 
 
 def test_nothing_past_the_last_sampled_head_is_used(bench, tmp_path):
-    """Layers 2 and 3, and all of layer 1 but q and k, are poisoned; seed 1 samples a head of layer 1."""
+    """Layers 2 and 3, and all of layer 1 except q and k, are NaN; seed 1 samples a head of layer 1."""
     config = MODELS["llama_gqa"].config
     wanted = sampled_streams(range(4), config, 1, 1)
     assert {layer for layer, _, _ in wanted} == {1}
@@ -155,13 +155,13 @@ def test_nothing_past_the_last_sampled_head_is_used(bench, tmp_path):
 
 
 def test_header_without_padding(bench, tmp_path):
-    """Older writers did not pad the header, so weights may start at any byte of the file."""
+    """Older writers did not pad the header, so weights may start at any byte."""
     content = (bench.folder("llama_gqa") / "model.safetensors").read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
     header, data = content[8 : 8 + length].rstrip(), content[8 + length :]
     header += b" " * (len(header) % 2 == 0)  # an odd length
     (tmp_path / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + data)
     tiny_models.write_config(tmp_path, tiny_models.read_config(bench.folder("llama_gqa")))
-    # Not bit for bit: matrix products may round differently where weights are not aligned.
+    # Not equal bit for bit: matrix products may round differently where weights are not aligned.
     error, stream = worst(engine.read_streams(bench.capture(tmp_path)), bench.expected("llama_gqa"), largest)
     assert error <= 1e-4, stream

@@ -1,4 +1,4 @@
-"""Every architecture against transformers, on tiny random checkpoints made on the spot.
+"""Every architecture is compared with transformers, on tiny random checkpoints that the tests make.
 
 Tolerances, per stream (layer, head, q or k), in units of the stream's root mean square:
 float32: the largest difference is at most 1e-4. bfloat16: the root mean square of the difference is
@@ -33,7 +33,7 @@ def table_rows(document):
 
 
 def test_every_family_is_compared_and_documented(bench, tmp_path):
-    """What the program reads is what has a tiny model here and a row in the tables."""
+    """The families that the program reads are those with a tiny model here and a row in the tables."""
     folder = tmp_path / "model"
     shutil.copytree(bench.folder("llama_gqa"), folder)
     tiny_models.write_config(folder, dict(tiny_models.read_config(folder), model_type="unheard_of"))
@@ -41,18 +41,18 @@ def test_every_family_is_compared_and_documented(bench, tmp_path):
     assert all(name in said for name in ("Moments", "tap", "watch")), "what measures any family"
     listed = re.search("supported are ([^;]*)", said).group(1)
     supported = set(re.findall(r"\w+", listed))
-    outer = {"gemma3", "mllama", "mistral3"}  # whose text part is a family
+    outer = {"gemma3", "mllama", "mistral3"}  # models whose text part is a family
     assert supported == {model.model_type for model in MODELS.values()} - outer
     assert supported <= table_rows("docs/architectures.md")
     assert supported - {"mllama_text_model"} | outer <= table_rows("README.md")
 
 
-# What the tests stand on
+# The tests' own tools
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if plain_models.can_write(MODELS[name])])
 def test_plain_checkpoints_are_those_of_transformers(bench, name, tmp_path):
-    """What other tests write without transformers, byte for byte; config.json beside its version."""
+    """Checkpoints that other tests write without transformers are the same byte for byte, and so is config.json except for the version."""
     theirs, ours = bench.folder(name), plain_models.write(MODELS[name], tmp_path / "plain")
     assert (ours / "model.safetensors").read_bytes() == (theirs / "model.safetensors").read_bytes()
     wanted = tiny_models.read_config(theirs)

@@ -136,7 +136,7 @@ def test_table(model, tmp_path):
     for name, value in {"mean_r_q": r_q.mean(), "mean_r_k": r_k.mean(), "mean_abs_r_k": np.abs(r_k).mean(),
                         "sd_r_q": r_q.std(ddof=1), "sd_r_k": r_k.std(ddof=1)}.items():  # fmt: skip
         assert summary[name][label]["value"] == pytest.approx(value, abs=1e-4), name
-    # Heads near a decision may fall on either side.
+    # Heads near a threshold may be in either class.
     undecided = sum(1 for layer, head, pc in near if pc == 0)
     classes = [analysis_reference.classify(q, k) for _, q, k in pc0.values()]
     for name in analysis_reference.CLASSES:

@@ -1,4 +1,4 @@
-"""The loss of checkpoints in a study: measured in the same pass, drawn, kept, and left out where it cannot be."""
+"""The loss of checkpoints in a study: measured in the same pass, drawn, kept, and left out where it is impossible."""
 
 import dataclasses
 import json
@@ -71,7 +71,7 @@ def test_in_the_same_pass_as_the_moments(study, bench, tmp_path):
     (change,) = (one.pop("loss") for one in summary["differences"])
     del summary["loss"]
     assert summary == plain
-    # The same documents: what is peculiar to one cancels.
+    # The same documents, so that the peculiarities of documents cancel.
     losses = [tensors(tmp_path / "with", label)["document.loss"].sum(1).numpy() / 63 for label in ("a", "b")]
     moved = losses[1] - losses[0]
     assert change["value"] == pytest.approx(moved.mean(), rel=1e-9) and change["se"] == pytest.approx(moved.std(ddof=1) / math.sqrt(12), rel=1e-9)
@@ -79,7 +79,7 @@ def test_in_the_same_pass_as_the_moments(study, bench, tmp_path):
 
 
 def test_in_figures_and_on_the_page(study, tmp_path):
-    """Of the run, and of its tables alone."""
+    """Of the run, and of its tables without the run."""
     out = tmp_path / "out"
     study.run(out, loss=True)
     table = pandas.read_csv(out / "loss.csv")
@@ -99,7 +99,7 @@ def test_in_figures_and_on_the_page(study, tmp_path):
     analysed = pandas.read_csv(tmp_path / "table" / "loss.csv")
     pandas.testing.assert_frame_equal(analysed.drop(columns=["model", "phase"]), table.drop(columns=["model", "phase"]))
 
-    # A loss.csv of another table of the same checkpoints, or a broken one, is not taken.
+    # A loss.csv of another table of the same checkpoints, or a broken one, is not used.
     study.run(tmp_path / "without")
     shutil.copy(out / "loss.csv", tmp_path / "without" / "loss.csv")
     done = engine.run("report", tmp_path / "without")
@@ -112,7 +112,7 @@ def test_in_figures_and_on_the_page(study, tmp_path):
     }.items():
         (out / "loss.csv").write_text(text)
         done = engine.run("figures", out, "--out", tmp_path / "broken", "--format", "json")
-        assert done.code == 0 and why in done.stderr and "going on without it" in done.stderr, done.stderr
+        assert done.code == 0 and why in done.stderr and "continuing without it" in done.stderr, done.stderr
     assert not (tmp_path / "broken" / "loss.vl.json").exists()
 
 
@@ -120,7 +120,7 @@ def test_measured_only_where_it_is_missing(study, tmp_path):
     out = tmp_path / "out"
     study.run(out)
     said = study.run(out, loss=True)
-    assert "loss measured beside what is there" in said and "measured again" not in said
+    assert "loss measured in addition to what exists" in said and "measured again" not in said
     before = (out / "loss.csv").read_bytes()
     assert "measured again" not in study.run(out), "what keeps more than is wanted will do"
     assert not (out / "loss.csv").exists()
@@ -130,7 +130,7 @@ def test_measured_only_where_it_is_missing(study, tmp_path):
 
 def test_more_documents_are_added(study, tmp_path):
     study.run(tmp_path / "out", loss=True, documents=8)
-    assert "8 of 12 documents are there already" in study.run(tmp_path / "out", loss=True)
+    assert "8 of 12 documents exist already" in study.run(tmp_path / "out", loss=True)
     study.run(tmp_path / "straight", loss=True)
     assert (tmp_path / "out" / "loss.csv").read_bytes() == (tmp_path / "straight" / "loss.csv").read_bytes()
 

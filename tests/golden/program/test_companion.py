@@ -1,4 +1,4 @@
-"""The companion: whatever happens to it, the program says so in one line, leaves nothing half written, and no process behind."""
+"""The companion: whatever happens to it, the program reports it in one line, leaves nothing half written, and no process behind."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def test_what_is_printed(model, tmp_path):
 FAULTS = {
     "killed": ("os.kill(os.getpid(), 9)", r"text cannot be tokenized: .*python.*: ended by signal 9$"),
     "gone": ("sys.stderr.write('why\\n'); sys.stderr.flush(); os._exit(3)", r"ended with exit code 3: why$"),
-    "rubbish": ("os.write(3, b'rubbish\\n')", r"answers what is no answer: 'rubbish"),
+    "rubbish": ("os.write(3, b'rubbish\\n')", r"invalid answer: 'rubbish"),
     "closed": ("os.close(3); time.sleep(600)", r"ended (by signal 9|with exit code 1)$"),
 }
 
@@ -183,7 +183,7 @@ def test_killed_companion_between(model, tmp_path):
     """From outside, at any moment."""
     capture = Capture(model, tmp_path, WAIT)
     program = capture.start()
-    os.kill(capture.companion(), signal.SIGTERM)  # which it does not hear
+    os.kill(capture.companion(), signal.SIGTERM)  # the companion ignores it
     time.sleep(0.5)
     assert program.poll() is None
     os.kill(capture.companion(), signal.SIGKILL)

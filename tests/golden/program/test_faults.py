@@ -1,5 +1,6 @@
-"""Signals, full disks, too little memory and files that vanish, for every verb: one line, nothing half-done, and the next
-run ends with the same bytes. The Hub's own faults are in test_hub_faults.py."""
+"""Signals, full disks, too little memory and files that vanish, for every verb: one line, nothing half written, and the next run gives the same
+bytes. Faults of the Hub are in test_hub_faults.py.
+"""
 
 import json
 import os
@@ -39,7 +40,7 @@ def test_full_disk(verbs, verb, size, tmp_path):
 
 @pytest.mark.parametrize("size", ["200k", "240k", "280k", "320k"])
 def test_a_disk_that_fills_up(verbs, tmp_path, size):
-    """For a checkpoint, and then for the results of those before: one line says it."""
+    """First for a checkpoint, then for the results of the earlier ones: one line reports it."""
     disk = tmp_path / "disk"
     disk.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", disk], capture_output=True).returncode != 0:
@@ -79,7 +80,7 @@ def test_a_reader_that_has_gone(verbs, tmp_path):
 
 
 def test_standard_error_is_full(verbs, tmp_path):
-    """Nobody can be told, and the work is done all the same."""
+    """The output cannot be written, but the work is done."""
     with open("/dev/full", "w") as full:
         command = [engine.program(), *map(str, verbs.command("analyze", tmp_path))]
         assert subprocess.run(command, stderr=full).returncode == 0
@@ -116,12 +117,12 @@ def too_little_to_start():
 
 @pytest.mark.parametrize("verb", ["capture", "analyze", "report"])
 def test_too_little_memory(verbs, large, too_little_to_start, verb, tmp_path):
-    """At every limit above what starting takes: it manages, or says so in one line; it never dies of it."""
+    """With every limit above what the start needs, the program finishes, or reports the problem in one line; it never crashes."""
     said, limit = [], too_little_to_start
     out = tmp_path / "out"
     command = {
         "capture": ["capture", verbs.model, "--corpus", large / "tokens.jsonl", "--out", out, "--context", CONTEXT, "--blocks",
-                    256, "--dtype", "float32"],  # oneDNN, of bfloat16, reads address 0 where memory is short
+                    256, "--dtype", "float32"],  # with bfloat16, oneDNN reads address 0 where memory is short
         "analyze": ["analyze", verbs.root / "part0", "--out", out / "tables"],
         "report": ["report", large, "--out", tmp_path / "report.html"],
     }[verb]  # fmt: skip
@@ -129,7 +130,7 @@ def test_too_little_memory(verbs, large, too_little_to_start, verb, tmp_path):
         limit += STEP
         result = engine.run(*command, "--quiet", before=limited(MEMORY, limit))
         if not result.stderr.startswith("error: ") and result.code != 0:
-            # Not yet the program: its libraries cannot be loaded, or set themselves up, of which some abort without a word.
+            # The program did not start: its libraries cannot be loaded or initialised; some of them abort without a message.
             assert re.search("shared librar|terminate called", result.stderr) or (not said and result.code == -signal.SIGABRT and not result.stderr), result.stderr
             assert limit < 16 << 30
             continue
@@ -145,7 +146,7 @@ def test_too_little_memory(verbs, large, too_little_to_start, verb, tmp_path):
 # Files that change while they are read
 
 
-# All of them gone, it is found out by reading them, or afterwards where they were read by then.
+# Where all files are gone, reading them fails; or it is noticed afterwards, if they were already read.
 @pytest.mark.parametrize("left, codes", [(0, (SYSTEM, INPUT)), (-4, (INPUT,))])
 def test_weights_cut_off_while_read(tmp_path, left, codes):
     setup = Setup(tmp_path)
@@ -162,7 +163,7 @@ def test_weights_cut_off_while_read(tmp_path, left, codes):
 
 
 def test_weights_removed_while_read(tmp_path):
-    """What is open stays readable."""
+    """Open files stay readable."""
     setup = Setup(tmp_path)
     setup.write_corpus([document(key) for key in range(5000)])
     process = start(["capture", setup.model, "--corpus", setup.corpus, "--out", setup.out, "--context", CONTEXT])
@@ -188,7 +189,7 @@ MISSING = {
 
 @pytest.mark.parametrize("verb", MISSING)
 def test_what_is_not_there(verb, tmp_path, monkeypatch):
-    """A path of the command line that cannot be opened: exit code 4, whatever the verb."""
+    """A path on the command line that cannot be opened: exit code 4, for every verb."""
     monkeypatch.chdir(tmp_path)
     command, name = MISSING[verb]
     breakable.assert_one_line(engine.run(*command, "--quiet"), (SYSTEM,), name, tmp_path)

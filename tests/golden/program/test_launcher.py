@@ -1,4 +1,4 @@
-"""What is called `ropewalk` sets the environment and becomes the program in libexec, with the same words and process id."""
+"""The command `ropewalk` sets the environment and becomes the program in libexec, with the same arguments and process id."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import engine
 
 @pytest.fixture(params=["bin/ropewalk", "ropewalk"], ids=["installed", "built"])
 def launcher(request, tmp_path):
-    """A copy that finds a script in the place of the program."""
+    """A copy of the launcher that finds a script instead of the program."""
     program = tmp_path / "libexec" / "ropewalk" / "ropewalk"
     program.parent.mkdir(parents=True)
     program.write_text('#!/bin/sh\necho "$$ $# $2 ${GOMP_SPINCOUNT-none}"\n')

@@ -1,4 +1,4 @@
-"""The installed library, linked by a project of its own (examples/cmake_project), against numpy."""
+"""The installed library, linked by a separate project (examples/cmake_project), compared with numpy."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def outputs(model):
-    """What the examples print. Their folder is always the same, so that a compiler's cache can know it."""
+    """The examples' output. Their folder is always the same, so that a compiler's cache recognises it."""
     build = Path(os.environ["ROPEWALK_BUILD"])
     folder = build / "tests" / "library"
     shutil.rmtree(folder, ignore_errors=True)
@@ -87,7 +87,7 @@ def test_numbers_and_errors(outputs):
 
 
 def test_an_edit_of_ones_own(outputs, model):
-    """Against transformers with an attention function of its own."""
+    """Compared with transformers with its own attention function."""
     folder, _, texts = model
     reference = edit_reference.Edited(folder, list(texts.values()))
     logits = (0.1 * np.arange(64)).tolist()

@@ -1,4 +1,4 @@
-"""Signals end every verb with one line and the right code, and leave no files behind."""
+"""A signal ends every verb with one line and the right exit code, and leaves no files behind."""
 
 import json
 import re
@@ -18,22 +18,22 @@ VERBS = ["inspect", "capture", "loss", "analyze", "merge", "export", "compare", 
 
 
 def ended(process, number, began, usual=0):
-    """Seconds it took to end by the signal: with one line, or as a program does that was not yet set up."""
+    """Seconds until it ended by the signal: with one line, or without one if the program was not set up yet."""
     out, err = process.communicate(timeout=60)
     took = time.monotonic() - began
     if process.returncode == usual:
-        return took  # it was faster
+        return took  # it finished before the signal
     if process.returncode == -number:
         assert err == ""
         return took
     assert process.returncode == 128 + number, (process.returncode, err)
-    stopped = r"stopped after \d+ of \d+ documents of '.*'; run the same command again to go on"
+    stopped = r"stopped after \d+ of \d+ documents of '.*'; run the same command again to resume"
     assert re.fullmatch(rf"error: (interrupted by signal {number.value}|{stopped})\n", err), err
     return took
 
 
 def interrupt(begin, number, out, usual=0):
-    """Two seconds are the promise. The machine may be busy with other things, so there is a second try."""
+    """Two seconds are promised. The machine may be busy with other things, so there is a second attempt."""
     for attempt in range(2):
         process = begin()
         began = time.monotonic()
@@ -56,7 +56,7 @@ def test_signals(verbs, verb, tmp_path):
 
     def begin(part):
         if verb in ("capture", "loss", "merge", "export"):
-            shutil.rmtree(out), out.mkdir()  # it may have been faster, and it wants a new folder
+            shutil.rmtree(out), out.mkdir()  # it may have finished, and it needs a new folder
         process = start(verbs.command(verb, out))
         time.sleep(part * took)
         return process

@@ -39,7 +39,7 @@ def test_compare(tmp_path):
     assert "-0.00 " not in text
     assert text.count("over 100 cells") == 2
     assert "position-dominated" in text and "depth_r_k" in text
-    # Another run's summary serves as a reference: this one's own differs by nothing.
+    # Another run's summary can be a reference: compared with its own, nothing differs.
     own = engine.run("compare", path, "--reference", tmp_path / "summary.json").stdout
     assert own.count("largest 0.000") == 3 and "only in" not in own
 
@@ -66,10 +66,10 @@ def test_compare_with_the_published_drift_plane(tmp_path):
     assert {key: float(value) for key, value in shown.items()} == {"context": 131072, **PUBLISHED["other_models"]["models"]["qwen3-8b"]}
     own = dict(zip(table[0].split(), next(line for line in table if line.startswith("  LC2-20K")).split()[1:]))
     assert float(own["mean_abs_r_k_a"]) == pytest.approx(heads[heads.checkpoint == "LC2-20K"].r_k_a.abs().mean(), abs=5.1e-4)
-    assert own["mean_plane_var_fraction"] == "–", "the table has no such column"
-    # Without heads.csv nothing is in common with these.
+    assert own["mean_plane_var_fraction"] == "–", "the table does not have this column"
+    # Without heads.csv, nothing can be compared with these.
     (tmp_path / "heads.csv").unlink()
     text = engine.run("compare", path, "--reference", reference).stdout
     assert "mean_r_q\n" in text and "mean_abs_alpha_k\n" not in text and "other models" not in text
     said = next(line for line in text.splitlines() if line.startswith("not compared: "))
-    assert "mean_abs_alpha_k" in said and f"{tmp_path / 'heads.csv'} is not there" in said
+    assert "mean_abs_alpha_k" in said and f"{tmp_path / 'heads.csv'} is missing" in said

@@ -1,5 +1,4 @@
-"""Files for other programs, against all tokens' vectors as transformers has them. test_kvpress.py has one of those programs
-read them."""
+"""Files for other programs, compared with all tokens' vectors from transformers. In test_kvpress.py one of these programs reads them."""
 
 import functools
 import json
@@ -50,7 +49,7 @@ class Captured:
         return tensors, json.loads((out / "config.json").read_text()), json.loads((out / "ropewalk.json").read_text())
 
     def vectors(self, pre_rope):
-        """Of each [layer, query head], the documents' vectors in the order of the corpus."""
+        """For each [layer, query head], the documents' vectors in the order of the corpus."""
         streams = reference.capture(self.folder, self.texts, CONTEXT, pre_rope=pre_rope, fresh=False)
         return {key[:2]: [documents[text].astype(np.float64) for text in self.texts]
                 for key, documents in streams.items() if key[2] == "q"}  # fmt: skip
@@ -68,7 +67,7 @@ def llama(captures):
 
 
 def relative_error(measure, documents):
-    """The jackknife over blocks of every number that `measure` makes of documents: their length over that of the numbers."""
+    """The jackknife errors over blocks of every number that `measure` computes from documents: their length over the length of the numbers."""
     whole, sizes, without = measure(documents), [], []
     for block in range(BLOCKS):
         if sum(map(len, documents[block::BLOCKS])) > 0:
@@ -124,7 +123,7 @@ def test_q_filters(captures, name):
         assert facts["sign_strength"][layer][head] == pytest.approx(strength, abs=2e-3)
         if strength < 0.2:
             weak.append([layer, head])
-    # None is so near to the border, or to another direction, that rounding decides.
+    # No direction is so close to the limit, or to another direction, that rounding decides.
     assert all(abs(strength - 0.2) > 2e-3 and strength > 1e-3 and ratio < 0.995 for _, strength, ratio in found.values())
     assert facts["weak_signs"] == sorted(weak)
     for layer in range(layers):
@@ -134,7 +133,7 @@ def test_q_filters(captures, name):
             assert np.abs(tensors["q_filters"][layer, kv_head] - mean).max() <= 2e-3
 
             def aligned(documents):
-                """Of all heads of the group; signs are those of all documents together."""
+                """From all heads of the group; signs are those over all documents."""
                 return np.mean([np.sign(v @ found[head][0]) * v for head in heads
                                 for v in [first_direction([expected[head][i] for i in documents])[0]]], axis=0)  # fmt: skip
 
@@ -205,7 +204,7 @@ def test_other_captures(llama, tmp_path):
 
 
 def rewrite(capture, out, change):
-    """The moments of a capture with tensors changed, without its capture.json, which has their hash."""
+    """The moments of a capture with changed tensors, and without its capture.json, which has their hash."""
     out.mkdir()
     with safe_open(capture / "moments.safetensors", "np") as file:
         save_file(change(load_file(capture / "moments.safetensors")), out / "moments.safetensors", file.metadata())
@@ -215,7 +214,7 @@ def rewrite(capture, out, change):
 def test_moments_that_changed_are_refused(llama, tmp_path):
     changed = rewrite(llama.out, tmp_path / "changed", lambda tensors: {**tensors, "query.mean": tensors["query.mean"] * 2})
     shutil.copy(llama.out / "capture.json", changed)
-    message = "moments.safetensors: is not as it was written, by the hash in capture.json; measure it again, or name the file itself"
+    message = "moments.safetensors: has changed since it was written, by the hash in capture.json; measure it again, or name the file itself"
     refused(llama, INPUT, message, to="kvpress", capture=changed)
     for command in (["analyze", changed, "--out", tmp_path / "tables"], ["merge", changed, "--out", tmp_path / "merged"]):
         result = engine.run(*command, "--quiet")

@@ -1,4 +1,4 @@
-"""Figures of odd tables, of tables that are none, and of a machine that lacks something."""
+"""Figures of unusual tables, of files that are not tables, and on machines that lack something."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def test_sums_leave_out_missing_values(tmp_path):
 
 
 def test_names_that_every_object_has(tmp_path):
-    """A panel called so was empty, and so was the whole figure."""
+    """In a former version, a panel with this name was empty, and so was the whole figure."""
     table = tmp_path / "qk.csv"
     table.write_text("checkpoint,layer,q_head,pc,r_q,r_k\nA,0,0,0,.5,.4\nconstructor,0,0,0,.8,-.9\n__proto__,0,0,0,.8,-.9\n")
     assert draw(table, tmp_path / "out", "--format", "png").code == 0
@@ -98,23 +98,23 @@ def test_portraits_can_be_chosen(tmp_path):
 
 
 def test_figures_of_an_earlier_drawing_are_named(tmp_path):
-    """Nobody takes them for those of the table at hand."""
+    """They are not shown as figures of the current table."""
     path, out = synthetic.write(synthetic.smollm3_like(), tmp_path), tmp_path / "figures"
     first = engine.run("figures", path, "--out", out, "--statistic", "r_k", "--format", "svg")
-    assert first.code == 0 and "earlier drawing" not in first.stderr, first.stderr
+    assert first.code == 0 and "earlier" not in first.stderr, first.stderr
     (out / "notes.txt").write_text("not ours")
     drawn = {file.name for file in out.iterdir()}
     second = engine.run("figures", path, "--out", out, "--format", "png")
     assert engine.run("figures", path, "--out", tmp_path / "fresh", "--format", "png").code == 0
     older = drawn - {file.name for file in (tmp_path / "fresh").iterdir()} - {"notes.txt"}
     assert {name.partition(".")[2] for name in older} == {"svg", "vl.json"}
-    (line,) = [line for line in second.stderr.splitlines() if "earlier drawing" in line]
+    (line,) = [line for line in second.stderr.splitlines() if "earlier" in line]
     said = line.split("also holds ")[1].split(" of an earlier")[0].split(", ")
     assert set(said) == older
 
 
 def test_another_tables_summary(tmp_path):
-    """Beside the table: left aside with a warning. Named: an error."""
+    """In the table's folder, it is ignored with a warning. Named on the command line, it is an error."""
     path = synthetic.write(synthetic.demo_like(), tmp_path)
     summary = json.loads((tmp_path / "summary.json").read_text())
     summary["mean_r_k"]["s3000"]["value"] += 0.01
@@ -130,7 +130,7 @@ def test_bad_tables(tmp_path):
     path = synthetic.write(synthetic.demo_like(), tmp_path)
     text = path.read_text()
     for wrong, expected in [
-        (text.replace("r_k,", "rk,", 1), "lacks a column 'r_k'"),
+        (text.replace("r_k,", "rk,", 1), "column 'r_k' is missing"),
         (text.replace("\ndemo,", "\ndemo,extra,", 1), "line 2: has 22 fields; expected 21"),
         ("", "is empty"),
     ]:
@@ -153,7 +153,7 @@ def test_without_vl_convert(tmp_path):
 
 
 def test_a_local_module_is_not_imported(tmp_path):
-    """A json.py in the working folder is somebody's own file."""
+    """A json.py in the working folder belongs to the user and is not imported."""
     path = synthetic.write(synthetic.demo_like(), tmp_path)
     (tmp_path / "json.py").write_text("raise SystemExit(9)")
     here = os.getcwd()

@@ -153,7 +153,7 @@ def test_phases_are_separated_and_named(run, name):
     panels = 2 if name == "explained_variance" else 1
     assert len(separators) == panels * (len(expected) - 1)
     assert all(line.get("stroke-dasharray") for line in separators)
-    # Each between the names it separates.
+    # Each line is between the names of the phases that it separates.
     positions = [svg.position(text)[0] for text in svg.marks("phases")]
     for i, line in enumerate(separators[: len(expected) - 1]):
         assert positions[i] < svg.position(line)[0] < positions[i + 1]
@@ -165,7 +165,7 @@ def test_taxonomy_drawing(run):
     segments = svg.marks("segments")
     palette = run.layer("taxonomy", "segments")["encoding"]["color"]["scale"]["range"]
     assert drawn.colors(segments) == palette * len(run.labels)
-    # Blue, indigo, pink, green, grey, told apart by lightness too.
+    # Blue, indigo, pink, green, grey, which also differ in lightness.
     light = [drawn.lightness(color) for color in palette]
     assert min(abs(a - b) for i, a in enumerate(light) for b in light[i + 1 :]) > 4
     assert min(abs(a - b) for a, b in zip(light, light[1:])) > 12
@@ -212,7 +212,7 @@ def test_portrait_drawing(run):
             linear([svg.position(point)["xy".index(name)] for point in points], [head[field] for head in heads])
         hollow = [float(point.get("fill-opacity")) == 0 for point in points]
         assert hollow == [head["position"] == "NoPE" for head in heads]
-        # Thresholds: r_q at 0.3 and 0.7, r_k at plus and minus both.
+        # Thresholds: r_q at 0.3 and 0.7; r_k at plus and minus these.
         rules = [svg.marks(f"panel_{i}_layer_{j}") for j in (0, 1)]
         assert [len(r) for r in rules] == [2, 4] and all(rule.get("stroke-dasharray") for r in rules for rule in r)
         corners.append(tuple(round(c) for c in svg.position(svg.groups(f"panel_{i}_group")[0][0])))
@@ -234,7 +234,7 @@ def test_texts_are_inside(run, name):
 
 
 def test_published_grids(tmp_path):
-    """Heads that all sit at their cell's published mean give the published grids, and the published means."""
+    """If all heads are at their cell's published mean, the grids and the means are the published ones."""
     heads = synthetic.seed_0_heads()
     rows = [
         {"checkpoint": c["label"], "phase": c["phase"], "layer": layer, "q_head": head, "pc": 0,

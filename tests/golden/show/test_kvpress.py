@@ -1,4 +1,4 @@
-"""kvpress itself reads what `export` writes: `make test-kvpress`, which makes the environment that kvpress wants."""
+"""kvpress itself reads what `export` writes: `make test-kvpress`, which creates the environment that kvpress needs."""
 
 import json
 import os
@@ -21,7 +21,7 @@ NAMES = ["llama_gqa", "llama_llama3_mha", "qwen2_bias", "qwen3_yarn", "mistral_f
 
 
 def write_texts(root):
-    """Texts of as many characters as tokens: kvpress cuts characters, ropewalk tokens."""
+    """Texts with as many characters as tokens, because kvpress cuts characters and ropewalk tokens."""
     draw = random.Random(1)
     texts = ["".join(draw.choices([chr(33 + i) for i in range(VOCAB - 4)], k=LENGTH)) for _ in range(TEXTS)]
     (root / "texts").mkdir()

@@ -1,4 +1,4 @@
-"""`ropewalk report`: what stands in the page, and what is refused. tests/report drives the page itself."""
+"""`ropewalk report`: what the page contains, and what is refused. tests/report tests the page itself."""
 
 import base64
 import json
@@ -79,7 +79,7 @@ def test_a_summary_of_more_checkpoints_is_left_out(tmp_path):
     synthetic.write(table, tmp_path)
     table[table.checkpoint != "s10000"].to_csv(tmp_path / "qk.csv", index=False, float_format="%.9g")
     result = engine.run("report", tmp_path)
-    assert result.code == 0 and "has a checkpoint 's10000', which the table lacks" in result.stderr
+    assert result.code == 0 and "has the checkpoint 's10000', but the table does not" in result.stderr
     assert data_of(tmp_path / "report.html")["summary"] is None
 
 

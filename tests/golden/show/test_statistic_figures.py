@@ -1,4 +1,4 @@
-"""Figures of any statistic, portraits of any two, and what maps by depth do below 0 and with few layers."""
+"""Figures of any statistic, portraits of any two, and depth maps with negative numbers and with few layers."""
 
 import colorsys
 import json
@@ -13,13 +13,13 @@ from figure_run import FIGURES, Run, check_texts, draw, linear, near
 
 
 def hue(color):
-    """Where a colour stands on the circle, and how far from grey: 0 to 1 both."""
+    """The hue and the saturation of a colour, both from 0 to 1."""
     h, _, s = colorsys.rgb_to_hls(*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)))
     return h, s
 
 
 def test_negative_cells_do_not_look_like_zero(tmp_path):
-    """However small: another hue than what lies above 0, and told from 0."""
+    """Even the smallest negative number has another hue than positive ones, and is distinguishable from 0."""
     values = [0.0, 0.004, -0.004, -0.006, -0.01, -0.1, -0.5, -0.9, 0.1, 0.5, 0.9]
     rows = [{"checkpoint": "a", "layer": 2 * i, "q_head": 0, "pc": 0, "r_q": v, "r_k": v} for i, v in enumerate(values)]
     pandas.DataFrame(rows).to_csv(tmp_path / "qk.csv", index=False)
@@ -66,7 +66,7 @@ def test_few_layers_have_a_column_each(tmp_path, layers):
 
 
 def with_heads(folder):
-    """A demo-like table with three statistics of heads.csv beside it."""
+    """A table like the demo's, with three statistics of heads.csv in its folder."""
     path = synthetic.write(synthetic.demo_like(), folder, summary=False)
     pc0 = pandas.read_csv(path, keep_default_na=False).query("pc == 0")
     rng = np.random.default_rng(6)
@@ -109,7 +109,7 @@ def test_any_statistic_over_training_and_by_depth(tmp_path):
     assert "softmax scale" in " ".join(run.svg("by_depth_bias_context").texts("role-title-subtitle"))
     reach = max(abs(row["value"]) for row in run.rows("by_depth_bias_context", "cells"))
     assert reach <= run.layer("by_depth_bias_context", "cells")["encoding"]["color"]["scale"]["domain"][-1] <= 1.5 * reach
-    # The six are drawn all the same.
+    # The six figures are drawn too.
     assert all((tmp_path / "out" / f"{name}.svg").exists() for name in FIGURES)
 
 
@@ -137,7 +137,7 @@ def test_portraits_of_any_two_statistics(tmp_path):
             assert not spec["concat"][i]["layer"][-1]["mark"].get("clip")
     assert spec["concat"][0]["layer"][-1]["encoding"]["x"]["scale"]["domain"][1] == pytest.approx(1.05)
     check_texts(svg)
-    # Thresholds of the classes go with r_k.
+    # The thresholds of the classes belong to r_k.
     other = run.spec("portrait_logit_pos_share_r_k")["concat"][0]["layer"]
     assert [layer["mark"]["type"] for layer in other] == ["rule", "point"] and list(other[0]["encoding"]) == ["y"]
     # A head without one of the numbers is left out and counted.
@@ -160,7 +160,7 @@ def test_points_on_the_frame_are_not_cut(tmp_path):
 
 
 def test_numbers_that_hardly_fit_a_double(tmp_path):
-    """Even their mean does not: no figure fails, no limit is beyond what JSON holds, and no cell holds 300 digits."""
+    """Although even their mean overflows, no figure fails, no limit exceeds what JSON can hold, and no cell has 300 digits."""
     path, heads = with_heads(tmp_path)
     heads.loc[heads.layer < 6, "bias_context"] = 1.7e308
     heads.to_csv(path.parent / "heads.csv", index=False)
@@ -209,14 +209,14 @@ def test_unknown_statistics_are_refused(tmp_path):
         wrong = draw(path, tmp_path / "out", "--portrait", pair)
         assert wrong.code == 2 and "expected two statistics" in wrong.stderr
     none = draw(path, tmp_path / "out", "--statistic", " ,")
-    assert none.code == 2 and none.stderr == "error: --statistic: names none; expected one such as r2cv_q\n"
+    assert none.code == 2 and none.stderr == "error: --statistic: the list is empty; expected a statistic such as r2cv_q\n"
     assert not (tmp_path / "out").exists()
-    # Spaces after commas and a comma at the end are nobody's names.
+    # Spaces after commas and a comma at the end are ignored.
     assert draw(path, tmp_path / "spaces", "--format", "json", "--statistic", "r_q, abs_r_k,", "--portrait", "r_q , r_k,",
                 "--portraits", "s1000, s9000,", "--quiet").code == 0  # fmt: skip
     asked = {"over_training_r_q", "by_depth_r_q", "over_training_abs_r_k", "by_depth_abs_r_k", "portrait_r_q_r_k"}
     assert {file.name for file in (tmp_path / "spaces").iterdir()} == {f"{name}.vl.json" for name in [*FIGURES, *asked]}
-    # Known, but not in this table: the other figures are drawn, and a warning names it once.
+    # A known statistic that this table lacks: the other figures are drawn, and a warning names it once.
     absent = draw(path, tmp_path / "out", "--format", "json", "--statistic", "r2cv_q,r2cv_q", "--portrait", "r2cv_q,r_q")
     assert absent.code == 0 and absent.stderr.count("no r2cv_q") == 1 and "heads.csv" in absent.stderr
     assert {file.name for file in (tmp_path / "out").iterdir()} == {f"{name}.vl.json" for name in FIGURES}
@@ -240,12 +240,12 @@ def test_logits_by_distance_of_heads(tmp_path):
     for panel in range(2):
         assert len(svg.marks(f"curves_{panel}")) == len(svg.marks(f"errors_{panel}")) == 4  # two checkpoints, predicted and actual
     without = draw(table, tmp_path / "none", "--format", "json", "--distance", "L2H2")
-    assert without.code == 0 and "no logits by distance of head L2H2" in without.stderr
+    assert without.code == 0 and "no logits by distance for head L2H2" in without.stderr
     assert not (tmp_path / "none" / "distance_heads.vl.json").exists() and (tmp_path / "none" / "distance.vl.json").exists()
     for heads, said in [
         ("L0H1,L77H0", "qk.csv has no head L77H0; its layers go up to 11, its query heads to 7"),
-        ("L0", "'L0' names no head; expected one such as L3H2"),
-        (",", "names none"),
+        ("L0", "'L0' is not a head; expected for example L3H2"),
+        (",", "the list is empty"),
     ]:
         refused = draw(table, tmp_path / "refused", "--format", "json", "--distance", heads)
         assert refused.code == 2 and "error: --distance: " in refused.stderr and said in refused.stderr and refused.stderr.count("\n") == 1
@@ -256,4 +256,4 @@ def test_a_heads_table_of_column_names_alone_is_said_to_be_one(tmp_path):
     table = synthetic.write(synthetic.demo_like(), tmp_path)
     (tmp_path / "heads.csv").write_text("checkpoint,layer,q_head,r2cv_q\n")
     result = draw(table, tmp_path / "out", "--format", "json")
-    assert result.code == 0 and "heads.csv: has column names and no rows; expected one per checkpoint and head; going on without it" in result.stderr
+    assert result.code == 0 and "heads.csv: has column names but no rows; expected one row per checkpoint and head; continuing without it" in result.stderr

@@ -1,4 +1,4 @@
-"""`ropewalk ablate`: what its edits are made of, what its tables say, what it refuses, and that it goes on where it was interrupted."""
+"""`ropewalk ablate`: how its edits are computed, what its tables contain, what it refuses, and that it resumes after an interruption."""
 
 import json
 import math
@@ -16,7 +16,7 @@ from tiny_models import MODELS
 
 
 def test_tables_follow_from_what_was_measured(bench, whole):
-    """Every number of ablate.csv, once more by numpy from the sums of each document."""
+    """Every number of ablate.csv, computed a second time with numpy from the sums of each document."""
     sums, tokens = finished(whole), CONTEXT - 1
     base = sums["unedited", ""][0].sum(1) / tokens
     table, controls = pandas.read_csv(whole / "ablate.csv"), pandas.read_csv(whole / "ablate_controls.csv")
@@ -79,11 +79,11 @@ def test_control_sets_match_layers(whole):
             assert sorted(head.split(".")[0] for head in members.split(",")) == layers
 
 
-HEADS = [(0, 1), (2, 0), (2, 3)]  # of four, two of which share a key
+HEADS = [(0, 1), (2, 0), (2, 3)]  # two of the four share a key
 
 
 def rotation(network, config):
-    """Pairs of dimensions, radians per token, what is multiplied beside, and what scales queries at a position."""
+    """Pairs of dimensions, radians per token, the factor of the rotation, and the scale of queries at a position."""
     turns = network.model.rotary_emb
     angles, width = turns.inv_freq.double().numpy(), config["head_dim"]
     count = len(angles)
@@ -95,7 +95,7 @@ def rotation(network, config):
 
 
 def expected_edits(name, folder, texts):
-    """Preferences of distance, slopes and axes of heads, from what transformers itself computes of the capture's documents."""
+    """Preferences of distance, slopes and axes of heads, from what transformers computes for the capture's documents."""
     network = reference.load(folder)
     config = dict(MODELS[name].config, interleaved=name == "glm")
     pairs, rest, angles, factor, scaling = rotation(network, config)
@@ -125,7 +125,7 @@ def expected_edits(name, folder, texts):
 
 @pytest.mark.parametrize("name", ["llama_gqa", "gemma2", "glm", "ministral3"])
 def test_edits_are_made_of_what_the_capture_measured(bench, name, tmp_path):
-    """Every edit against transformers with an attention function of its own, on numbers of its own."""
+    """Every edit compared with transformers with our own attention function, with numbers computed here."""
     folder = tiny_models.write(MODELS[name], tmp_path / "model")
     capture = bench.captured(folder, tmp_path / "capture", "--sliding")
     edits = expected_edits(name, folder, make_texts(1, 12))
@@ -144,14 +144,14 @@ def test_edits_are_made_of_what_the_capture_measured(bench, name, tmp_path):
 
 
 def test_a_models_own_bias_of_distance_counts(bench, tmp_path):
-    """ALiBi prefers near tokens as much as a turning mean could; it goes too."""
+    """ALiBi prefers near tokens like a rotating mean could; the edit removes this too."""
     capture = bench.captured(tiny_models.write(MODELS["bloom"], tmp_path / "model"), tmp_path / "capture")
     table = pandas.read_csv(bench.run("layer:1", "distance", "--controls", 0, capture=capture) / "ablate.csv")
     assert table.kl[0] > 1e-6
 
 
 def test_edits_that_change_nothing(bench):
-    """The same loss, bit for bit: also of heads whose logits do not depend on distance."""
+    """The loss is equal bit for bit, also for heads whose logits do not depend on distance."""
     out = bench.run("0.0,2.1", f"window:{CONTEXT},still:inf,zero-band:inf", "--controls", 0)
     nope = bench.run("1.0,3.2", "distance", "--controls", 0)
     for folder in (out, nope):

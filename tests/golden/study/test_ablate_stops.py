@@ -1,4 +1,4 @@
-"""Ablations that are interrupted, go on elsewhere, or cannot be."""
+"""Ablations that are interrupted, resumed elsewhere, or refused."""
 
 import json
 import math
@@ -32,7 +32,7 @@ def test_goes_on_after_an_interruption(bench, whole, tmp_path):
         (out / name).unlink()
     kept = {path: path.stat().st_mtime_ns for path in files if path.exists() and path != files[1]}
     done = engine.run(*bench.command(out, SETS, "distance,window:6,head:zero")[:-1], timeout=600)
-    assert done.code == 0 and "is damaged and measured again" in done.stderr
+    assert done.code == 0 and "is damaged; its edit is measured again" in done.stderr
     for name in TABLES:
         assert (out / name).read_bytes() == (whole / name).read_bytes(), name
     assert kept == {path: path.stat().st_mtime_ns for path in kept}
@@ -65,7 +65,7 @@ def test_ctrl_c_keeps_what_is_done(bench, tmp_path):
 
 
 def test_a_kill_loses_a_round_at_most(bench, tmp_path):
-    """Killed again and again, with nothing left to say: the numbers are those of a run that nobody disturbed."""
+    """Killed repeatedly without a chance to clean up: the numbers are those of an undisturbed run."""
     sets, edits, out = ["0.1,2.3", "top:r2cv_k:20%:kv"], "distance,still:40,head:zero", tmp_path / "out"
     options = ("--memory", "2MB", "--controls", 3)
     command = [engine.program(), *map(str, bench.command(out, sets, edits, *options))]
@@ -85,7 +85,7 @@ def test_a_kill_loses_a_round_at_most(bench, tmp_path):
 
 
 def test_an_edit_of_other_numbers_is_another(bench, whole, tmp_path):
-    """Of the same name and heads, made of sums that have changed since."""
+    """The same name and heads, but made from sums that have changed."""
     out = tmp_path / "out"
     shutil.copytree(whole, out)
     numbers = {}
@@ -105,16 +105,16 @@ def test_dry_run(bench, whole):
     assert done.code == 0, done.stderr
     assert not (bench.root / "dry").exists()
     assert "layer:2 " in done.stdout and "6 documents of 64 tokens" in done.stdout
-    assert "0 of 66 edits of heads are done" in done.stdout, "a set of 20 controls and one without, two edits and removal"
+    assert "0 of 66 edits of heads are finished" in done.stdout, "a set of 20 controls and one without, two edits and removal"
     hidden = 17 * CONTEXT * WIDE.config["hidden_size"] * 4
     assert "in 5 rounds" in done.stdout and f"({hidden / 1024:.1f} KiB of hidden states per document)" in done.stdout, "of sixteen edits and the pass without"
     again = engine.run(*bench.command(whole, ["0.1,2.3", "layer:2"], "distance,window:6"), "--dry-run")
-    assert "66 of 66 edits of heads are done; the others cost 0.0 unedited passes" in again.stdout
+    assert "66 of 66 edits of heads are finished; the others cost 0.0 unedited passes" in again.stdout
 
 
 def test_documents_of_the_capture_are_refused(bench, tmp_path):
     mixed = tiny_models.write_corpus(tmp_path / "mixed.jsonl", {**make_texts(2, 3), **{i + 5: tokens for i, tokens in make_texts(1, 2).items()}})
-    assert "2 of 5 documents are also among those that" in bench.refused("layer:0", "head", corpus=mixed, code=3)
+    assert "2 of 5 documents were also read for" in bench.refused("layer:0", "head", corpus=mixed, code=3)
 
 
 def test_a_model_that_moved(bench, tmp_path):
@@ -132,21 +132,21 @@ def test_a_model_that_moved(bench, tmp_path):
     tensors["model.layers.1.mlp.up_proj.weight"] = tensors["model.layers.1.mlp.up_proj.weight"] + 1
     save_file(tensors, tmp_path / "there" / "model.safetensors", metadata={"format": "pt"})
     refused = bench.refused("layer:0", "head", "--model", tmp_path / "there", capture=capture, code=3)
-    assert "was made of other weights than these" in refused
+    assert "was made from other weights than these" in refused
     with_loss = bench.captured(bench.model, tmp_path / "with-loss", "--loss")
     shutil.copytree(bench.model, tmp_path / "normed")
     tensors = load_file(bench.model / "model.safetensors")
     tensors["model.norm.weight"] = tensors["model.norm.weight"] + 1
     save_file(tensors, tmp_path / "normed" / "model.safetensors", metadata={"format": "pt"})
     refused = bench.refused("layer:0", "head", "--model", tmp_path / "normed", capture=with_loss, code=3)
-    assert "was made of other weights than these" in refused, "the capture knows the head too, by the loss"
+    assert "was made from other weights than these" in refused, "the capture knows the head too, by the loss"
     other = plain_models.write(MODELS["llama_gqa"], tmp_path / "other")
-    assert "is of another model than" in bench.refused("layer:0", "head", "--model", other, capture=capture, code=3)
+    assert "belongs to another model than" in bench.refused("layer:0", "head", "--model", other, capture=capture, code=3)
 
 
 def test_the_folder_belongs_to_its_documents(bench, whole, tmp_path):
     others = tiny_models.write_corpus(tmp_path / "more.jsonl", make_texts(2, 7))
-    assert "holds edits of something else (documents:" in bench.refused("layer:0", "window:6", corpus=others, out=whole, code=2)
+    assert "holds edits of another ablation (documents:" in bench.refused("layer:0", "window:6", corpus=others, out=whole, code=2)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("mine")
     assert "is not empty" in bench.refused("layer:0", "window:6", out=tmp_path / "full", code=2)
@@ -160,24 +160,24 @@ def test_bad_input(bench, tmp_path):
     assert "'layer:9': the capture has no head of layer 9" in refused("layer:9", "head", code=2)
     assert "'class:q-positional': holds no head" in refused("class:q-positional", "head", code=2)
     assert "did you mean dist_range?" in refused("top:dist_rang:10%", "head", code=2)
-    assert "'top:ap_overall:10%': holds no head: no head of the capture has a number of 'ap_overall'" in refused("top:ap_overall:10%", "head", code=2)
+    assert "'top:ap_overall:10%': has no head: no head of the capture has a number 'ap_overall'" in refused("top:ap_overall:10%", "head", code=2)
     assert "--edit 'window:0': found '0', expected a whole number of tokens of at least 1" in refused("layer:0", "window:0", code=2)
-    assert "--edit 'prune': is no edit" in refused("layer:0", "distance,prune", code=2)
-    assert "does not turn queries and keys" in refused("layer:1", "still:40", code=2)
+    assert "--edit 'prune': is not an edit" in refused("layer:0", "distance,prune", code=2)
+    assert "has no RoPE" in refused("layer:1", "still:40", code=2)
     short = tiny_models.write_corpus(tmp_path / "short.jsonl", {1: [5, 6, 7]})
     assert "no document has 64 tokens" in refused("layer:0", "head", corpus=short, code=3)
     one = tiny_models.write_corpus(tmp_path / "one.jsonl", make_texts(2, 1))
-    assert "'head': takes the mean over other documents, and there is one" in refused("layer:0", "head", corpus=one, code=2)
+    assert "'head': needs the mean over other documents, but there is only one document" in refused("layer:0", "head", corpus=one, code=2)
     words = tiny_models.write_corpus(tmp_path / "words.jsonl", {1: [tiny_models.VOCAB + 3] * CONTEXT, 2: [5] * CONTEXT})
     assert "100" in refused("layer:0", "head", corpus=words, code=3)
     plain = bench.captured(bench.model, tmp_path / "plain", "--no-pre-rope")
     message = refused("layer:0", "window:6,distance", capture=plain, code=3)
-    assert "holds no sums before RoPE, which the edit 'distance' is made of" in message
+    assert "has no sums before RoPE, which the edit 'distance' needs" in message
     assert bench.run("layer:0", "window:6", "--controls", 0, capture=plain), "others need none"
     loss = tmp_path / "loss"
     done = engine.run("loss", bench.model, "--corpus", bench.corpus, "--out", loss, "--context", CONTEXT, "--quiet")
     assert done.code == 0, done.stderr
-    assert "holds the loss of documents and no moments" in refused("layer:0", "head", capture=loss, code=3)
+    assert "holds the loss of documents but no moments" in refused("layer:0", "head", capture=loss, code=3)
     assert "cannot open" in refused("layer:0", "head", capture=tmp_path / "nowhere", code=4)
     one_only = bench.run("layer:0", "window:6", "--controls", 0, corpus=one)
     row = pandas.read_csv(one_only / "ablate.csv").iloc[0]

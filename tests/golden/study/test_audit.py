@@ -1,4 +1,4 @@
-"""`ropewalk audit`: are these the checkpoints they claim to be?"""
+"""`ropewalk audit`: are the checkpoints what they claim to be?"""
 
 import json
 import re
@@ -23,7 +23,7 @@ def write_experiment(folder, model, *patterns, **changes):
 
 @pytest.fixture
 def run(hub):
-    """Thirty revisions of two shards; returns them, to be spoilt before they are published."""
+    """Thirty revisions with two shards; returns them, so that a test can damage them before they are published."""
     return {step: model_files(step / 1000) for step in STEPS}
 
 
@@ -34,7 +34,7 @@ def publish(hub, run):
 
 def findings(result):
     *lines, last = result.stdout.splitlines()
-    found = {0: "nothing odd", 1: "1 finding"}.get(len(lines), f"{len(lines)} findings")
+    found = {0: "no problems found", 1: "1 finding"}.get(len(lines), f"{len(lines)} findings")
     assert re.fullmatch(rf"Thirty: (1 checkpoint|(?!1 )\d+ checkpoints), {found}", last), result
     assert result.code == (3 if lines else 0), result.stderr
     assert result.stderr.endswith(f"run.yaml: {found}, listed on standard output\n" if lines else ""), result.stderr
@@ -46,11 +46,11 @@ def test_a_good_run(hub, client, run, tmp_path):
     hub.page = 3
     result = client.run("audit", write_experiment(tmp_path, MODEL, "step-*"))
     assert findings(result) == []
-    assert "30 checkpoints, nothing odd" in result.stdout
+    assert "30 checkpoints, no problems found" in result.stdout
 
 
 def test_planted_faults(hub, client, run, tmp_path):
-    """Duplicates, a missing shard, a changed theta and a gap, with refs, tree and config requests alone."""
+    """Duplicates, a missing shard, a changed theta and a gap, found by requests for refs, tree and config only."""
     second = "model-00002-of-00002.safetensors"
     for step in (12000, 25000):  # the weights of another step under their own name
         run[step].update({name: data for name, data in run[30000].items() if name.endswith(".safetensors")})
@@ -58,7 +58,7 @@ def test_planted_faults(hub, client, run, tmp_path):
     run[8000]["config.json"] = model_files(rope_theta=50000.0)["config.json"]
     run[9000]["config.json"] = model_files(rms_norm_eps=1e-6)["config.json"]
     run[20000][second] = run[19000][second]
-    for step in (22000, 23000):  # pickled weights are compared as others are
+    for step in (22000, 23000):  # pickled weights are compared like others
         run[step] = {"config.json": run[step]["config.json"], "pytorch_model.bin": b"pickled"}
     run[15000] = pickled_files(15)
     run[16000] = pickled_files(16) | {"pytorch_model-00001-of-00002.bin": run[15000]["pytorch_model-00001-of-00002.bin"]}
@@ -119,7 +119,7 @@ def test_revisions_that_are_not_there(hub, client, run, tmp_path):
     assert kind == "missing" and re.fullmatch(r"'B': org/model has no revision 'step-10001'; did you mean 'step-10000?'\?", text)
     assert "3 checkpoints" in result.stdout
     none = client.run("audit", write_experiment(tmp_path, MODEL, "stage-*"))
-    assert none.code == 3 and 'revisions "stage-*" match none of the 30 of org/model' in none.stderr
+    assert none.code == 3 and 'revisions "stage-*" matches none of the 30 of org/model' in none.stderr
     absent = client.run("audit", write_experiment(tmp_path, "org/absent", "step-*"))
     assert absent.code == 3 and "run.yaml:1: org/absent: the Hub has no such repository" in absent.stderr
 

@@ -12,7 +12,7 @@ import pytest
 import engine
 from breakable import INPUT, SYSTEM, USAGE, VOCAB, WEIGHTS, assert_one_line, fails, setup  # noqa: F401
 
-# The set-up works: whatever fails below fails for the one thing that was broken
+# The set-up works, so that a failure below has exactly one reason
 
 
 def test_unbroken(setup):
@@ -64,7 +64,7 @@ def test_corpus(setup, case):
 
 
 def test_documents_too_short(setup):
-    """The message says how long the longest is."""
+    """The message states the length of the longest document."""
     setup.write_corpus([dict(id=1, tokens=[1] * 11), dict(id=2, tokens=[2] * 13)])
     result = engine.run("capture", setup.model, "--corpus", setup.corpus, "--out", setup.out, "--context", 48,
                         "--min-tokens", 40, "--vectors", "all", "--quiet")  # fmt: skip
@@ -152,7 +152,7 @@ COMMANDS = {
     "no heads": (["--heads", "0"], "heads"),
     "no documents": (["--documents", "0"], "documents"),
     "shard beyond the number of shards": (["--shard", "3/2"], "shard"),
-    "an option that there was": (["--target-se", "0.01"], "--target-se is no option any more; analyze says how many --documents"),
+    "an option that there was": (["--target-se", "0.01"], "the option --target-se was removed; analyze says how many --documents"),
     **{f"{option} {value}": ([option, value], rf"{option}: found '{value}'; expected a (whole )?number")
        for option in ("--rate", "--heads", "--documents", "--min-tokens", "--bucket-size")
        for value in ("nan", "inf", "-1", "0", "1e999", "one", "")},
@@ -250,13 +250,13 @@ def test_output_inside_a_file(setup):
 
 @pytest.mark.parametrize("size", [0, 100, 1000, 2000])
 def test_full_disk(setup, size):
-    """Nothing fits, a file's start, most of a vectors file."""
+    """No byte fits; the beginning of a file; most of a vectors file."""
     fails(setup, SYSTEM, r"place/\.?out", before=engine.limit_files(size))
 
 
 @pytest.mark.parametrize("limit", ["size=4k", "size=16k", "size=32k", "nr_inodes=2", "nr_inodes=9"])
 def test_full_small_disk(setup, limit):
-    """A real full file system, where this machine allows one to be made."""
+    """A real full file system, where this machine allows creating one."""
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", limit, "tmpfs", setup.parent], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("needs the right to mount; test_full_disk covers the same")
@@ -268,7 +268,7 @@ def test_full_small_disk(setup, limit):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted(setup, number):
-    """Nothing is left of a capture that was stopped halfway."""
+    """Nothing is left of a capture that stopped halfway."""
     setup.write_corpus([dict(id=key, tokens=[key % VOCAB] * setup.context) for key in range(20_000)])
     command = [engine.program(), "capture", setup.model, "--corpus", setup.corpus, "--out", setup.out, "--context",
                str(setup.context), "--vectors", "all", "--dtype", "float32", "--quiet"]  # fmt: skip

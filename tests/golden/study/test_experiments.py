@@ -24,9 +24,9 @@ import tiny_models
 from hub_setup import client, hub  # noqa: F401 (fixtures)
 
 FOLDER = engine.repository() / "experiments"
-# Those with models or texts of their own in the repository.
+# Those with their own models or texts in the repository.
 LOCAL = {"demo", "demo-contexts", "smollm2-135m", "smollm2-135m-ablate"}
-# What the others serve: a tiny model of the family, and how its weights lie in the repository.
+# What the others need: a tiny model of the family, and how its repository stores weights.
 FAMILIES = {
     "smollm3": ("smollm3_interval", "safetensors"), "pythia-160m": ("gpt_neox_parallel", "bin"),
     "olmo2-1b": ("olmo2_gqa", "shards"), "amber": ("llama_gqa", "bin shards"), "olmoe-1b-7b": ("olmoe", "shards"),
@@ -34,7 +34,7 @@ FAMILIES = {
     "long-context-models": ({"llama3.1": "llama_llama3_mha", "llama3.2": "llama_gqa", "llama3.2-11b": "mllama", "ministral3": "mistral3",
                              "qwen3": "qwen3_sliding", "mistral": "mistral_full"}, "shards"),
 }  # fmt: skip
-# Files of these repositories that are not for transformers, and are not read.
+# Files in these repositories that are not for transformers, and are not read.
 BESIDE = {"meta-llama": "original/consolidated.00.pth", "mistralai": "consolidated.safetensors"}
 TOKEN = "hf_of_the_licence"
 DOCUMENTS = 3
@@ -69,7 +69,7 @@ def texts(first, count, length) -> bytes:
 
 
 def serve_texts(hub, corpus, length):
-    """Two documents a file: the first file does not do."""
+    """Two documents per file, so that one file is not enough."""
     repository = hub.repository(corpus["dataset"], "datasets")
     if "config" in corpus:
         folder = corpus["config"].replace("-", "/")
@@ -85,7 +85,7 @@ def serve_texts(hub, corpus, length):
 
 
 def resized(model, context, longest):
-    """The tiny model for a long context, shallow: the last layer's queries and keys take no attention of its own."""
+    """The tiny model for a long context is shallow: the last layer's queries and keys need no attention of this layer."""
     config, layers = dict(model.config), 2 if longest < 10000 else 1
     for key, value in (("num_hidden_layers", layers), ("n_layer", layers), ("max_position_embeddings", context), ("n_positions", context)):
         if key in config:
@@ -96,7 +96,7 @@ def resized(model, context, longest):
 
 
 def as_served(folder: Path, layout: str) -> dict[str, bytes]:
-    """The files of a checkpoint as their repository has them: shards or one file, safetensors or pickled."""
+    """The files of a checkpoint as in its repository: shards or one file, safetensors or pickled."""
     tensors = safetensors.torch.load_file(folder / "model.safetensors")
     files = {"config.json": (folder / "config.json").read_bytes(), "README.md": b"a model\n"}
     pickled, shards = "bin" in layout, 2 if "shards" in layout else 1
@@ -118,7 +118,7 @@ def as_served(folder: Path, layout: str) -> dict[str, bytes]:
 
 
 def serve_models(hub, name):
-    """Each model of a study of several, and the tokenizers they name."""
+    """Each of the compared models, and the tokenizers that they name."""
     experiment = read(name)
     families, layout = FAMILIES[name]
     longest = max(model["context"] for model in experiment["models"])
@@ -202,7 +202,7 @@ def test_unedited(hub, client, tmp_path, name):
     assert again.code == 0 and again.stderr.count("measured already") == len(labels) and not hub.asked("bytes")
 
 
-# The real config's shape, as far as it says what vectors are.
+# The shape in the real config, as far as it describes the vectors.
 SMOLLM3 = dict(
     model_type="smollm3", architectures=["SmolLM3ForCausalLM"], vocab_size=128256, hidden_size=2048, intermediate_size=11008,
     num_hidden_layers=36, num_attention_heads=16, num_key_value_heads=4, max_position_embeddings=65536, rms_norm_eps=1e-6,
@@ -229,7 +229,7 @@ def published(hub):
 
 
 def test_published_vectors_unedited(hub, client, tmp_path, published):
-    """The figures and the comparison with the published numbers, in one command each; what was interrupted goes on."""
+    """The figures and the comparison with the published numbers, in one command each; an interrupted study resumes."""
     plan = client.run("run", PUBLISHED, "--dry-run", "--out", tmp_path / "out")
     assert plan.code == 0 and plan.stdout.count("download") == len(published) + 1 and not hub.asked("bytes"), plan.stderr
     done = client.run("run", PUBLISHED, "--out", tmp_path / "out", "--format", "json", "--evict")

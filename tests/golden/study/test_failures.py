@@ -1,4 +1,4 @@
-"""Failures of a study: what is kept, what the others get, and what is said."""
+"""Failures in a study: what is kept, what happens to the other checkpoints, and what is reported."""
 
 import random
 import shutil
@@ -42,7 +42,7 @@ def test_finished_checkpoints_get_their_tables_after_an_error(tmp_path):
 
 
 def test_a_missing_checkpoint_changes_nothing_for_the_others(tmp_path):
-    """Documents are chosen for the longest context that the file states."""
+    """Documents are chosen for the longest context in the file."""
     study = Study(tmp_path / "study", ("A", "B"))
     study.write_corpus([row[: 30 if i % 2 else LENGTH] for i, row in enumerate(study.rows)])
     study.write(corpus={"path": "corpus.jsonl"}, phases=[
@@ -63,7 +63,7 @@ def test_a_checkpoint_that_may_not_be_read(study, tmp_path):
 
 
 def test_sums_that_overflow_are_refused(tmp_path):
-    """Its weights and vectors are finite, but not what a capture would hold of them in float32."""
+    """Its weights and vectors are finite, but what a capture stores of them overflows float32."""
     study = Study(tmp_path / "study", ("A", "B"))
     path = study.root / "B" / "model.safetensors"
     tensors = load_file(path)
@@ -93,7 +93,7 @@ def test_an_interrupt_says_how_far_it_came(tmp_path):
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130
     last = stderr.strip().splitlines()[-1]
-    assert "documents of 'A'; run the same command again to go on" in last
+    assert "documents of 'A'; run the same command again to resume" in last
     done = int(last.split("stopped after ")[1].split()[0])
     assert done > 0
     dry = good(study.run(out, "--dry-run"))
@@ -102,7 +102,7 @@ def test_an_interrupt_says_how_far_it_came(tmp_path):
     study.write(corpus={"path": "corpus.jsonl"}, phases=[{"name": "P", "context": LENGTH, "checkpoints": [
         {"label": "init", "random": 0}, {"label": "renamed", "path": "A"}]}])  # fmt: skip
     again = good(study.run(out))
-    assert f"renamed: going on after {done} documents" in again.stderr
+    assert f"renamed: resuming after {done} documents" in again.stderr
     good(study.run(tmp_path / "fresh"))
     assert tables(out) == tables(tmp_path / "fresh")
     assert not list((out / "checkpoints").glob(".*"))

@@ -65,7 +65,7 @@ def test_a_capture_that_is_not_as_it_was_written(study, tmp_path):
         path.write_bytes(data)
         change()
         result = good(study.run(out))
-        assert "A/moments.safetensors: is not as it was written" in result.stderr
+        assert "A/moments.safetensors: has changed since it was written" in result.stderr
     good(study.run(tmp_path / "fresh"))
     lines = [[line for line in (folder / "qk.csv").read_text().splitlines() if ",A," in line] for folder in (out, tmp_path / "fresh")]
     assert lines[0] == lines[1]
@@ -94,7 +94,7 @@ def test_a_whole_capture_that_cannot_be_analysed_is_left(study):
         result = study.run(out, *options)
         assert result.code == 3 and inodes(out) == old, result.stderr
         last = result.stderr.strip().splitlines()[-1]
-        assert "tensor 'query.mean'" in last and f"{capture} is left as it is" in last, last
+        assert "tensor 'query.mean'" in last and f"{capture} is not changed" in last, last
     labels = {line.split(",")[1] for line in (out / "qk.csv").read_text().splitlines()[1:]}
     assert labels == set(old) - {"A"}, "the others have tables"
 
@@ -112,7 +112,7 @@ def test_a_damaged_capture_that_cannot_be_removed(study):
     folder.chmod(0o755)
     assert result.code == 4
     last = result.stderr.strip().splitlines()[-1]
-    assert f"{folder}: cannot remove: Permission denied" in last and "is not as it was written" in last, last
+    assert f"{folder}: cannot remove: Permission denied" in last and "has changed since it was written" in last, last
     assert (folder / "moments.safetensors").read_bytes() == data
     good(study.run(out))
 
@@ -130,7 +130,7 @@ def test_damaged_vectors_are_written_again(study):
     assert file.read_bytes() == whole
     file.write_bytes(bytes([*whole[:100], whole[100] ^ 1, *whole[101:]]))
     (out / "qk.csv").unlink()
-    assert "A/vectors: are not as they were written; 'A' is measured again" in good(study.run(out)).stderr
+    assert "A/vectors: have changed since they were written; 'A' is measured again" in good(study.run(out)).stderr
     assert file.read_bytes() == whole
 
 
@@ -205,7 +205,7 @@ def test_a_manifest_of_other_tables_is_not_believed(study):
     for table in (study.root / "two").iterdir():
         shutil.copy(table, out)
     result = good(engine.run("report", out))
-    assert f"{out}/manifest.json: is of another qk.csv" in result.stderr and len(result.stderr.splitlines()) == 2, result.stderr
+    assert f"{out}/manifest.json: belongs to another qk.csv" in result.stderr and len(result.stderr.splitlines()) == 2, result.stderr
     page = (out / "report.html").read_text()
     assert '"manifest":null' in page and "Trust" not in page
 
@@ -272,7 +272,7 @@ def test_a_lock_is_not_written_through_a_link(study, tmp_path):
         (out / ".lock").symlink_to(tmp_path / target)
         before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()}
         result = study.run(out)
-        assert result.code == 4 and ".lock: is not a file of its own; move it away" in result.stderr
+        assert result.code == 4 and ".lock: is a link, a pipe or a folder, expected a regular file; move it away" in result.stderr
         assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file()} == before
         (out / ".lock").unlink()
     os.mkfifo(out / ".lock")

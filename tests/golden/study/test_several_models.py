@@ -182,7 +182,7 @@ def test_single_heads_of_several_models(three, tmp_path):
 
 def test_no_axis_of_time(three, tmp_path):
     done = engine.run("figures", three[1] / "qk.csv", "--out", tmp_path, "--format", "json", "--axis", "log-steps")
-    said = "axis log-steps is for one run, and these are several models; take the axis labels"
+    said = "axis log-steps is for one run, but these are several models; use the axis labels"
     assert done.code == 3 and said in done.stderr and "experiment" not in done.stderr, done.stderr
 
 
@@ -229,8 +229,8 @@ def test_one_line_says_what_is_wrong(root, tmp_path):
     cases = [
         ([{**listed[0], "label": "b"}, {**listed[1], "label": "b"}], "label 'b' is already in line"),
         ([{"label": "gone", "path": str(root / "gone")}], "'gone': path "),
-        ([{**listed[0], "context": [8, 16]}], "models of one study have one context each"),
-        ([{**listed[0], "tokenizer": "nowhere.json"}], "tokenizer 'nowhere.json' is not there"),
+        ([{**listed[0], "context": [8, 16]}], "models that are compared have one context each"),
+        ([{**listed[0], "tokenizer": "nowhere.json"}], "tokenizer 'nowhere.json' was not found"),
     ]  # fmt: skip
     for broken, said in cases:
         result = run(write(root, tmp_path / "e.yaml", models=broken), tmp_path / "out")
@@ -284,7 +284,7 @@ def test_an_interrupted_study_goes_on_with_the_model_it_was_at(root, tmp_path):
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130 and "documents of 'grouped'; run the same command again to go on" in stderr, stderr
+    assert process.returncode == 130 and "documents of 'grouped'; run the same command again to resume" in stderr, stderr
     again = run(file, out)
-    assert again.code == 0 and again.stderr.count("measured already") == 1 and "grouped: going on after" in again.stderr
+    assert again.code == 0 and again.stderr.count("measured already") == 1 and "grouped: resuming after" in again.stderr
     assert run(file, tmp_path / "fresh").code == 0 and same(out, tmp_path / "fresh")

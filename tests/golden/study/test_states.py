@@ -84,7 +84,7 @@ def test_a_damaged_state(interrupted, tmp_path, damage):
     damage(out / "checkpoints" / ".A.state")
     result = good(interrupted.run(out))
     assert tables(out) == tables(interrupted.root / "fresh")
-    assert ("going on after" in result.stderr) == (damage is make_link)
+    assert ("resuming after" in result.stderr) == (damage is make_link)
     aside = damage in (empty, cut, make_folder, make_pipe)  # no state at all: somebody else's, perhaps
     assert hidden(out) == ([".A.state-1"] if aside else [])
     if damage is make_folder:
@@ -106,7 +106,7 @@ def test_an_interrupted_extension_says_how_far_it_came(interrupted, tmp_path):
     assert done > 100 and f"stopped after {done} of 3200 documents of 'init'" in last
     assert f"measure, {done} of 3200 documents done" in study.run(out, "--dry-run").stdout
     again = good(study.run(out))
-    assert f"init: going on after {done - 100} documents" in again.stderr and hidden(out) == []
+    assert f"init: resuming after {done - 100} documents" in again.stderr and hidden(out) == []
 
 
 # Texts that are cut
@@ -122,14 +122,14 @@ def test_a_piece_that_moves_to_another_text(tmp_path):
     before = tables(out)
     study.write_corpus([sum(PIECES[0:6:2], []), sum(PIECES[1::2], []) + PIECES[6]])
     result = good(study.run(out))
-    assert "A: measured again: pieces of texts are in other blocks" in result.stderr
+    assert "A: measured again: the pieces of texts were dealt to other blocks" in result.stderr
     good(study.run(tmp_path / "fresh"))
     assert tables(out) == tables(tmp_path / "fresh") != before
     study.write(corpus={"path": "corpus.jsonl", "chunk": True, "documents": 6}, blocks=2)
     assert "A: measured again: documents: 7 → 6" in good(study.run(out)).stderr
     study.write(corpus={"path": "corpus.jsonl", "chunk": True}, blocks=2)
     result = good(study.run(out))
-    assert "A: measured again: documents: 6 → 7, and the blocks of a text that is cut depend on its length" in result.stderr
+    assert "A: measured again: documents: 6 → 7, and the block of a piece depends on the length of its text" in result.stderr
     assert tables(out) == tables(tmp_path / "fresh")
 
 
@@ -143,13 +143,13 @@ def test_cut_texts_after_an_interrupt(tmp_path):
     out = tmp_path / "out"
     interrupt(study, out)
     shutil.copytree(out, tmp_path / "moved")
-    assert "A: going on after" in good(study.run(out)).stderr
+    assert "A: resuming after" in good(study.run(out)).stderr
     good(study.run(tmp_path / "fresh"))
     assert tables(out) == tables(tmp_path / "fresh")
     # The last piece goes to the other text; what was read before is the same, in other blocks.
     study.write_corpus([texts[0], texts[1][:-LENGTH]])
     study.write_corpus([texts[0][:-LENGTH], texts[1][:-LENGTH] + texts[0][-LENGTH:]])
-    assert "going on after" not in good(study.run(tmp_path / "moved")).stderr
+    assert "resuming after" not in good(study.run(tmp_path / "moved")).stderr
     good(study.run(tmp_path / "other"))
     assert tables(tmp_path / "moved") == tables(tmp_path / "other")
 

@@ -178,7 +178,7 @@ def test_figures_of_an_experiment(study, finished, tmp_path):
     for wrong, said in [
         ({"statistics": ["bias_contexts"]}, "figures.statistics: no statistic is named 'bias_contexts'; did you mean bias_context?"),
         ({"statistic": ["r_q"]}, "figures: key 'statistic' is unknown; did you mean 'statistics'?"),
-        ({"distance": ["H1"]}, "figures.distance: 'H1' names no head; expected one such as L3H2"),
+        ({"distance": ["H1"]}, "figures.distance: 'H1' is not a head; expected for example L3H2"),
         ({"distance": ["L77H0"]}, "figures: distance: head L77H0 does not exist; the model has layers 0 to "),
         ({"portraits": [["r_q", "r_k", "r_q"]]}, "figures.portraits: found a list of 3, expected two statistics"),
     ]:
@@ -222,7 +222,7 @@ def test_dry_run(study, finished, tmp_path):
     assert result.code == 0, result.stderr
     assert not out.exists()
     rows = {line.split()[0]: line for line in result.stdout.splitlines() if line}
-    assert rows["A"].endswith("measure") and rows["B"].endswith("not asked for")
+    assert rows["A"].endswith("measure") and rows["B"].endswith("not requested")
     assert "random" in rows["init"] and "of computing" in result.stdout
     again = engine.run("run", study.write(), "--out", finished, "--dry-run", "--quiet")
     assert again.stdout.count("measured already") == 4
@@ -231,8 +231,8 @@ def test_dry_run(study, finished, tmp_path):
 def test_the_end_says_how_many_documents_a_precision_takes(study, tmp_path):
     experiment = study.write("precision.yaml")
     text = study.run(experiment, tmp_path / "out").stdout
-    found = re.search(r"The largest standard error of mean r_q and mean r_k is ([\d.]+), of '(\w+)' with (\d+) documents; for ± 0.005 it needs about (\d+)\.\n"
-                      r"With documents: N under corpus, the others are read and added\.\n", text)  # fmt: skip
+    found = re.search(r"The largest standard error of mean r_q and mean r_k is ([\d.]+), for '(\w+)' with (\d+) documents; ± 0.005 needs about (\d+)\.\n"
+                      r"To reach it, write documents: N under corpus; the additional documents are read and added\.\n", text)  # fmt: skip
     assert found, text
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     errors = {one["label"]: max(summary[key][one["label"]]["se"] for key in ("mean_r_q", "mean_r_k")) for one in summary["checkpoints"] if not one["random"]}

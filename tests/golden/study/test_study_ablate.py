@@ -18,7 +18,7 @@ from tiny_models import MODELS
 
 
 class Study:
-    """Two checkpoints and fresh weights of them, on documents of tokens."""
+    """Two checkpoints and fresh weights of the same shape, on documents of tokens."""
 
     def __init__(self, root):
         self.root = root
@@ -48,10 +48,10 @@ ABLATE = dict(sets=["top:dist_range:10%", "0.0,2.1"], edits=["distance", "window
 
 
 def test_in_an_experiment(study, bench, tmp_path):
-    """Every checkpoint's own heads, on the entries after the study's own; the verb gives the same numbers."""
+    """Every checkpoint's own heads, on the entries after the study's documents; the verb gives the same numbers."""
     experiment = study.write("study", ABLATE)
     dry = study.run(experiment, tmp_path / "dry", "--dry-run")
-    assert dry.code == 0 and "2 edits of 2 sets in each checkpoint, beside 2 random sets, on 4 documents more: up to 18 passes" in " ".join(dry.stdout.split())
+    assert dry.code == 0 and "2 edits of 2 sets in each checkpoint, compared with 2 random sets, on 4 documents more: up to 18 edited passes" in " ".join(dry.stdout.split())
     out = tmp_path / "out"
     done = study.run(experiment, out)
     assert done.code == 0, done.stderr
@@ -95,20 +95,20 @@ def test_in_an_experiment_that_cannot_be(study, tmp_path):
 
     assert "ablate.sets: " in refused({**ABLATE, "sets": ["top:dist_rang:10%"]}) and not (tmp_path / "out").exists()
     assert "did you mean dist_range?" in refused({**ABLATE, "sets": ["top:dist_rang:10%"]})
-    assert "ablate.edits: 'prune': is no edit" in refused({**ABLATE, "edits": "prune"})
+    assert "ablate.edits: 'prune': is not an edit" in refused({**ABLATE, "edits": "prune"})
     assert "edits" in refused({"sets": "layer:0"}), "a key is missing"
-    assert "say how many are with corpus: {documents: N}" in refused(ABLATE, documents=None)
+    assert "say how many are measured with corpus: {documents: N}" in refused(ABLATE, documents=None)
     assert "the edit 'distance' needs pre_rope: true" in refused(ABLATE, pre_rope=False)
-    assert "expected documents of at least 2" in refused({**ABLATE, "edits": "head", "documents": 1})
+    assert "expected documents: 2 or more" in refused({**ABLATE, "edits": "head", "documents": 1})
     message = refused(ABLATE, documents=16)
-    assert "ablate: takes documents after those that are measured: " in message and "has 16 documents that are long enough, expected more than 16" in message
+    assert "ablate: needs documents after the measured ones: " in message and "has 16 documents that are long enough, expected more than 16" in message
     repeated = {**study.texts, 14: study.texts[3]}
     tiny_models.write_corpus(study.root / "repeated.jsonl", repeated)
     message = refused(ABLATE, corpus=dict(path="repeated.jsonl"))
-    assert "the corpus: 1 of 4 documents are also among those that the study was made of" in message
+    assert "the corpus: 1 of 4 documents were also read for the study" in message
     assert not (tmp_path / "out").exists(), "all of it before anything is computed"
     message = refused({**ABLATE, "sets": "layer:1", "edits": "still:40"}, checkpoints=["a"])
-    assert "'init': " in message and "does not turn queries and keys" in message
+    assert "'init': " in message and "has no RoPE" in message
     assert (tmp_path / "out" / "report.html").exists() or (tmp_path / "out" / "qk.csv").exists(), "what does not hang on it is there"
     table = tmp_path / "words"
     shutil.copytree(tiny_models.write(MODELS["mllama_text"], tmp_path / "mllama"), study.root / "mllama")
@@ -119,7 +119,7 @@ def test_in_an_experiment_that_cannot_be(study, tmp_path):
 
 
 def test_pieces_in_an_experiment(study, tmp_path):
-    """Of a text that is cut, the pieces after those that were measured."""
+    """Where texts are cut, the pieces after the measured ones."""
     long = np.random.default_rng(9).integers(0, tiny_models.VOCAB, 40 * CONTEXT).tolist()
     tiny_models.write_corpus(study.root / "long.jsonl", {1: long})
     out = tmp_path / "out"

@@ -61,7 +61,7 @@ def test_interrupted_captures_go_on(study, tmp_path):
     assert process.wait() == 130
     assert state.exists() and not (out / "checkpoints" / "C").exists()
     result = engine.run("run", experiment, "--out", out, "--format", "json")
-    assert result.code == 0 and "going on after" in result.stderr
+    assert result.code == 0 and "resuming after" in result.stderr
     assert not state.exists()
     assert study.run(experiment, tmp_path / "straight").code == 0
     assert files(out) == files(tmp_path / "straight")
@@ -124,7 +124,7 @@ def test_damaged_captures_are_measured_again(study, finished, tmp_path):
     (out / "qk.csv").unlink()
     result = engine.run("run", study.write(), "--out", out, "--format", "json")
     assert result.code == 0, result.stderr
-    assert re.search(r"warning: .*/B/moments.safetensors: is not as it was written; 'B' is measured again", result.stderr), result.stderr
+    assert re.search(r"warning: .*/B/moments.safetensors: has changed since it was written; 'B' is measured again", result.stderr), result.stderr
     assert files(out) == files(finished)
     changed = {label for label, when in written(out).items() if when != times[label]}
     assert changed == {"A", "B"}

@@ -41,13 +41,13 @@ def test_mistakes_are_answered_with_the_line(study, tmp_path):
 
     assert said("context: 60", "contxt: 60") == "mistake.yaml:6: phases: key 'contxt' is unknown; did you mean 'context'?\n"
     assert said("context: 60", "context: sixty").startswith("mistake.yaml:6: phases.context: found 'sixty'")
-    assert said("corpus.jsonl", "corpse.jsonl").startswith("mistake.yaml:2: corpus: there is no ")
+    assert said("corpus.jsonl", "corpse.jsonl").startswith("mistake.yaml:2: corpus: ")
     assert said("path: B", "path: Q").startswith("mistake.yaml:9: 'B': path ")
     assert said("label: B", "label: A").startswith("mistake.yaml:9: label 'A' is already in line 8")
     assert said("dtype: float32", "portraits: [A, C]").startswith("mistake.yaml:3: portraits: no checkpoint is labelled 'C'")
     write_checkpoint(study.root / "other", 0, num_attention_heads=8)
     other = said("path: B", "path: other")
-    assert other == "mistake.yaml:9: 'B' is another model than 'A': its number of query heads is 8, not 4\n"
+    assert other == "mistake.yaml:9: 'B' belongs to another model than 'A': its number of query heads is 8, expected 4\n"
     llama = plain_models.write(tiny_models.MODELS["llama_gqa"], study.root / "llama")
     assert llama.exists()
     assert "its architecture is llama, not smollm3" in said("path: B", "path: llama")
@@ -57,10 +57,10 @@ def test_mistakes_are_answered_with_the_line(study, tmp_path):
     neither = mistake(study, GOOD.replace("dtype: float32", "model: some/where/else").replace("path: A", "revision: main"))
     assert neither.startswith("mistake.yaml:3: model 'some/where/else' is neither a folder nor a Hub model")
     tokenizer = mistake(study, "tokenizer: nothing.json\n" + GOOD)
-    assert tokenizer.startswith("mistake.yaml:1: tokenizer 'nothing.json' is not there")
+    assert tokenizer.startswith("mistake.yaml:1: tokenizer 'nothing.json' was not found")
     assert said("dtype: float32", "memory: lots").startswith("mistake.yaml:3: memory: 'lots' is not a size")
     former = mistake(study, GOOD.replace("dtype: float32", "precision: {target_se: 0.01}"), code=2)
-    assert former.startswith("mistake.yaml:3: precision is no key any more; write documents: N under corpus")
+    assert former.startswith("mistake.yaml:3: the key precision was removed; write documents: N under corpus")
     if not torch.cuda.is_available():
         device = mistake(study, GOOD.replace("dtype: float32", "device: cuda"), code=4)
         assert device.startswith("mistake.yaml:3: device cuda: there is no CUDA device here")

@@ -119,9 +119,9 @@ def test_steps_that_are_missing_or_run_backwards(tmp_path):
     assert result.code == 3 and not (tmp_path / "figures").exists()
     assert "'stage2-step1' (step 1) comes after 'step2' (step 2); give them step: N" in result.stderr
     result = draw(path, tmp_path / "figures", "--axis", "tokens", "--format", "json")
-    assert result.code == 3 and "'step0' says no tokens; give it tokens: N" in result.stderr
+    assert result.code == 3 and "'step0' does not state its tokens; give it tokens: N" in result.stderr
     result = draw(path, tmp_path / "figures", "--axis", "days", "--format", "json")
     assert result.code == 2 and "log-steps" in result.stderr
     columns = table.assign(step=np.where(table.q_head == 0, 1, 2))
     result = draw(synthetic.write(columns, tmp_path), tmp_path / "figures", "--format", "json")
-    assert result.code == 3 and "step" in result.stderr and "the same as in the rows of step0 before" in result.stderr
+    assert result.code == 3 and "step" in result.stderr and "the same value as in earlier rows of step0" in result.stderr

@@ -1,4 +1,4 @@
-"""What is measured again of other documents and tokenizers, and what becomes of captures that are renamed or left."""
+"""Changed documents and tokenizers are measured again; captures may be renamed or left over."""
 
 import json
 import random
@@ -49,7 +49,7 @@ def test_ids_count_where_vectors_are_written(study, tmp_path):
 def test_more_documents_read_only_the_new_ones(study, tmp_path):
     study.write(corpus={"path": "corpus.jsonl", "documents": 16})
     result = good(study.run(study.root / "out"))
-    assert "A: 12 of 16 documents are there already" in result.stderr
+    assert "A: 12 of 16 documents exist already" in result.stderr
     good(study.run(tmp_path / "fresh"))
     ours, theirs = (np.genfromtxt(out / "qk.csv", delimiter=",", names=True, dtype=None, encoding=None)
                     for out in (study.root / "out", tmp_path / "fresh"))  # fmt: skip
@@ -63,7 +63,7 @@ def test_more_documents_read_only_the_new_ones(study, tmp_path):
 
 
 def test_a_capture_that_goes_on_has_read_these_documents(tmp_path):
-    """A state of other documents is not counted as done."""
+    """A saved state of other documents does not count as progress."""
     study = Study(tmp_path / "study")
     study.write_corpus(study.rows * 400)
     study.write(corpus={"path": "corpus.jsonl"})
@@ -82,10 +82,10 @@ def test_the_tokenizer_of_another_checkpoint_is_named(tmp_path):
     study = Study(tmp_path / "study", ("A", "B"))
     for model in ("A", "B"):
         write_tokenizer(study.root / model)
-    assert "the tokenizer is" not in good(study.run(tmp_path / "whole")).stderr
+    assert "using the tokenizer" not in good(study.run(tmp_path / "whole")).stderr
     (study.root / "A").rename(tmp_path / "unmounted")
     result = study.run(tmp_path / "out", "--keep-going")
-    assert result.code == 3 and "the tokenizer is that of 'B', as 'A' could not be opened" in result.stderr
+    assert result.code == 3 and "using the tokenizer of 'B', because 'A' could not be opened" in result.stderr
 
 
 def test_a_tokenizer_counts_where_tokens_change(tmp_path):
@@ -100,14 +100,14 @@ def test_a_tokenizer_counts_where_tokens_change(tmp_path):
     write(**letters)
     good(study.run(study.root / "out"))
     old = inodes(study.root / "out")
-    write(**{**letters, "w30": "Z"})  # a letter that no text holds
+    write(**{**letters, "w30": "Z"})  # a letter that no text contains
     good(study.run(study.root / "out"))
     assert inodes(study.root / "out") == old
     write(**{**letters, "w0": "b", "w1": "a"})
     check_against_fresh(study, tmp_path)
     now = inodes(study.root / "out")
     assert now != old
-    # By its own key, another file of the same tokens, and one of others.
+    # Another file with the same tokens, and one with other tokens, named by the key `tokenizer`.
     write_tokenizer(study.root, **{**letters, "w0": "b", "w1": "a", "w30": "Z"})
     study.write(tokenizer="tokenizer.json")
     good(study.run(study.root / "out"))
@@ -148,7 +148,7 @@ def test_what_nothing_refers_to_is_listed_and_pruned(tmp_path):
     good(study.run(out))
     labels(study, ("A", "A"))
     result = good(study.run(out))
-    assert "checkpoints/B: nothing refers to it any more; --prune removes it" in result.stderr
+    assert "checkpoints/B: is no longer used; --prune removes it" in result.stderr
     assert (out / "checkpoints" / "B").exists()
     (out / "checkpoints" / "mine").mkdir()
     (out / "checkpoints" / "mine" / "notes.txt").write_text("mine")
@@ -157,7 +157,7 @@ def test_what_nothing_refers_to_is_listed_and_pruned(tmp_path):
 
 
 def test_long_work_is_moved_aside(study):
-    """It is named, never read again, and found where it is moved back by hand."""
+    """It is listed, never read again, and found after it is moved back by hand."""
     out = study.root / "out"
     old = inodes(out)["A"]
     description = out / "checkpoints" / "A" / "capture.json"

@@ -1,4 +1,4 @@
-"""What is measured again of other configs and weights: what would come out otherwise, and nothing else."""
+"""Changed configs and weights are measured again where results would differ, and nowhere else."""
 
 import json
 import mmap
@@ -85,7 +85,7 @@ def test_a_byte_in_the_middle_of_every_tensor(study, tmp_path):
         changed[name] = old["A"] != inodes(out)["A"]
         assert old["init"] == inodes(out)["init"]
         assert changed[name] == ("A: measured again: the weights changed" in result.stderr)
-    # All that the measured heads depend on, and nothing else: what follows the last queries and keys is never used.
+    # Everything on which the measured heads depend, and nothing else: what follows the last queries and keys is never used.
     unused = {name for name in indexes if "layers.1." in name and any(x in name for x in ("v_proj", "o_proj", "mlp", "post_att"))}
     unused |= {"model.norm.weight", "lm_head.weight"} & indexes.keys()
     assert {name for name, hit in changed.items() if not hit} == unused
@@ -95,7 +95,7 @@ def test_a_byte_in_the_middle_of_every_tensor(study, tmp_path):
 
 
 def test_hashes_are_remembered_until_the_file_is_written_to(study, tmp_path):
-    """Old enough to be remembered; then a byte is changed and the time set back, which leaves the time of the change."""
+    """Old enough to be remembered; then a byte is changed and the modification time set back, which leaves the change time."""
     path = study.root / "A" / "model.safetensors"
     environment = {"ROPEWALK_CACHE": str(tmp_path / "cache")}
     time.sleep(max(0, path.stat().st_ctime + 3.1 - time.time()))
@@ -116,7 +116,7 @@ def test_hashes_are_remembered_until_the_file_is_written_to(study, tmp_path):
 
 
 def test_weights_in_memory_are_read_each_time(study, tmp_path):
-    """On tmpfs, what a program writes through a mapping leaves all times of a file as they were."""
+    """On tmpfs, writing through a mapping changes none of a file's times."""
     path = study.root / "A" / "model.safetensors"
     environment = {"ROPEWALK_CACHE": str(tmp_path / "cache")}
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:

@@ -1,4 +1,4 @@
-"""Tables from moments and from vectors against scikit-learn and numpy on the same vectors."""
+"""Tables from moments and from vectors, compared with scikit-learn and numpy on the same vectors."""
 
 import json
 
@@ -18,7 +18,7 @@ MODELS = ["llama_gqa", "smollm3_interval", "gpt_neox_parallel"]
 
 @pytest.fixture(scope="module", params=MODELS)
 def study(request, tmp_path_factory):
-    """One capture with moments and every vector, and both tables made of it."""
+    """One capture with moments and every vector, and both tables computed from it."""
     root = tmp_path_factory.mktemp(request.param)
     model = plain_models.write(tiny_models.MODELS[request.param], root / "model")
     rng = np.random.default_rng(5)
@@ -99,7 +99,7 @@ def test_summary(study, source):
 
 
 def test_figures_accept_the_summary(study):
-    """The summary is the table's own: `figures` would refuse another's."""
+    """The summary belongs to the table: `figures` would refuse another's."""
     table, summary = read(study, "moments")
     assert summary["checkpoints"][0]["last_layer"] >= table.layer.max()
     done = engine.run("figures", study / "moments" / "qk.csv", "--summary", study / "moments" / "summary.json",

@@ -1,4 +1,6 @@
-"""bands.csv, curves.csv and their columns of heads.csv against numpy on the vectors of all tokens, and what is there when a capture knows less."""
+"""bands.csv, curves.csv and their columns of heads.csv, compared with numpy on the vectors of all tokens; and what remains when a capture knows
+less.
+"""
 
 import json
 
@@ -20,7 +22,7 @@ FIRST = ["model", "checkpoint", "phase", "order", "step", "tokens", "layer", "q_
 
 
 class Analyzed:
-    """One model's tables, and all their numbers by numpy: {head: (bands, columns, curves)}, of all documents and without each block."""
+    """One model's tables, and all their numbers from numpy: {head: (bands, columns, curves)}, over all documents and without each block."""
 
     def __init__(self, name, root):
         folder = tiny_models.write(tiny_models.MODELS[name], root / "model")
@@ -49,7 +51,7 @@ class Analyzed:
                                     take(self.before, k), self.scale, CONTEXT, self.lengths, self.slopes[head])  # fmt: skip
 
     def numbers(self, head, part, key):
-        """Of all documents, and the standard error."""
+        """The value over all documents, and the standard error."""
         full, *replicates = (one[part][key] for one in self.found[head])
         return full, bands_reference.jackknife(full, replicates, self.sizes)
 
@@ -60,7 +62,7 @@ def analyzed(request, tmp_path_factory):
 
 
 def close(found, expected, rel, message, least=1e-7):
-    """Relative to the size of a head's numbers: a number near 0 among larger ones is as exact as they are."""
+    """Relative to the size of a head's numbers: a number near 0 among larger ones has the same absolute error."""
     found, expected = np.atleast_1d(found).astype(float), np.atleast_1d(expected).astype(float)
     assert (np.isnan(found) == np.isnan(expected)).all(), (message, found, expected)
     scale = np.nanmax(np.abs(expected)) if not np.isnan(expected).all() else 0.0
@@ -159,7 +161,7 @@ def test_means_over_heads(analyzed):
 
 
 def test_predicted_logits_are_those_of_random_pairs(analyzed):
-    """Queries and keys of any documents, turned apart: their mean logit is the prediction, whatever else they hold."""
+    """For queries and keys of any documents, rotated apart, the mean logit is the prediction, whatever else the vectors contain."""
     rng, draws = np.random.default_rng(0), 40_000
     layer = analyzed.layers[1]
     q, k = (np.concatenate([x[4:] for x in analyzed.before[1, 0, kind]]) for kind in "qk")

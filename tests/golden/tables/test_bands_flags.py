@@ -1,4 +1,4 @@
-"""What bands and curves of captures say that lack something, or state what makes no sense."""
+"""Bands and curves of captures that lack something, or state impossible values."""
 
 import json
 
@@ -32,7 +32,7 @@ def test_what_was_not_kept_is_empty_and_flagged(tmp_path):
         (("pre_rope",), {"no_pre_rope"}, ENERGY),
         (("lags",), {"no_lags"}, [key for key in COLUMNS if key not in ("dist_r", "dist_content")]),
         (("lags", "pre_rope", "document.tokens"), {"no_pre_rope", "no_lags"}, ENERGY),
-        (("document.tokens",), set(), COLUMNS),  # all of one length, which the counts tell
+        (("document.tokens",), set(), COLUMNS),  # all of one length, as the counts show
     ]:
         name = "-".join(prefixes)
         out = analyze(without(capture, tmp_path / f"run-{name}", prefixes), tmp_path / name)
@@ -99,10 +99,10 @@ def test_settings_that_make_no_sense(tmp_path, change, says):
 
 
 def test_tables_of_others_are_left_out(tmp_path):
-    """A bands.csv that does not belong to its qk.csv is warned about, and figures are drawn without it."""
+    """A bands.csv that does not belong to its qk.csv causes a warning, and figures are drawn without it."""
     out = analyze(captured(tmp_path), tmp_path / "out")
     for name, text, says in [
-        ("bands.csv", "checkpoint,layer,q_head,pair\n", "lacks a column 'theta'"),
+        ("bands.csv", "checkpoint,layer,q_head,pair\n", "column 'theta' is missing"),
         ("bands.csv", "checkpoint,layer,q_head,pair,theta,energy_q\nother,0,0,0,1,1\n", "it belongs to another table"),
         ("bands.csv", "checkpoint,layer,q_head,pair,theta,energy_q\nrun,0,0,1,1,1\n", "column pair: found '1'; expected pairs that follow each other"),
         ("curves.csv", "checkpoint,layer,q_head,curve,x,value\nrun,0,0,dist_pred,1,1\nrun,0,0,dist_pred,1,1\n", "column x: found '1'; expected more"),
@@ -111,13 +111,13 @@ def test_tables_of_others_are_left_out(tmp_path):
         kept = (out / name).read_text()
         (out / name).write_text(text)
         done = engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json")
-        assert done.code == 0 and says in done.stderr and "going on without it" in done.stderr, done.stderr
+        assert done.code == 0 and says in done.stderr and "continuing without it" in done.stderr, done.stderr
         (out / name).write_text(kept)
 
 
 @pytest.mark.parametrize("name", ["bands.csv", "curves.csv"])
 def test_tables_that_the_summary_does_not_state_are_said(tmp_path, name):
-    """Rows cut off, or numbers of another run under the same labels."""
+    """Missing rows, or numbers of another run under the same labels."""
     out = analyze(captured(tmp_path), tmp_path / "out")
     done = engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json")
     assert done.code == 0 and "warning" not in done.stderr, done.stderr

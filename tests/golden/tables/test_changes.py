@@ -1,4 +1,4 @@
-"""changes.csv against heads.csv, scipy and a jackknife of the difference on the vectors themselves."""
+"""changes.csv compared with heads.csv, with scipy, and with a jackknife of the difference on the vectors."""
 
 import dataclasses
 import json
@@ -72,7 +72,7 @@ SCALES = {
 
 
 def test_the_error_of_an_effect_is_the_jackknife_on_its_scale(run):
-    """Of r_k on the drift axis, from the replicates that a jackknife on the vectors gives."""
+    """For r_k on the drift axis, from the replicates of a jackknife on the vectors."""
     changes = pandas.read_csv(run / "changes.csv")
     rows = changes[(changes.to == "step-2") & (changes.statistic == "logit_pos_share")].set_index(["layer", "q_head"])
     scale = SCALES["logit_pos_share"]
@@ -84,7 +84,7 @@ def test_the_error_of_an_effect_is_the_jackknife_on_its_scale(run):
 
 
 def paired_errors(folders, layer, q_head, scales=None):
-    """Of the differences of a head between two captures with vectors: a jackknife of its own."""
+    """For the difference of a head between two captures with vectors: a separate jackknife."""
     replicates, full = [], []
     for folder in folders:
         info, streams = streams_of(folder)
@@ -115,7 +115,7 @@ def test_the_paired_error_is_the_jackknife_of_the_difference(run):
 
 
 def test_axes_that_changed_are_named(run):
-    """Other weights have other axes: that is no change of r."""
+    """Other weights have other axes, which is not a change of r."""
     changes = pandas.read_csv(run / "changes.csv")
     heads = pandas.read_csv(run / "heads.csv")
     flagged = heads[(heads.checkpoint == "step-2") & heads.flag.fillna("").str.contains("axis_changed")]
@@ -196,7 +196,7 @@ def test_numbers_per_token_are_compared_at_one_context_alone(run, tmp_path):
 
 
 def test_a_change_has_a_size_on_its_scale(run, tmp_path):
-    """Of a bias per token, what comes to so many logits over the context."""
+    """For a bias per token, the change that adds up to this many logits over the context."""
     done = engine.run("analyze", run / "step-1", run / "step-2", "--out", tmp_path / "tables", "--min-change", "0.2", "--quiet")
     assert done.code == 0, done.stderr
     heads = pandas.read_csv(run / "heads.csv").set_index(["checkpoint", "layer", "q_head"])
@@ -216,7 +216,7 @@ def test_a_change_has_a_size_on_its_scale(run, tmp_path):
 
 
 def test_a_signed_mean_changes_in_two_ways(run):
-    """All heads, as they stand above; and those whose axis stayed, their signs carried."""
+    """All heads, in the signs of the table; and heads whose axis stayed, with signs carried."""
     summary = json.loads((run / "summary.json").read_text())
     qk = pandas.read_csv(run / "qk.csv").query("pc == 0").set_index(["checkpoint", "layer", "q_head"])
     changes = pandas.read_csv(run / "changes.csv")

@@ -1,4 +1,4 @@
-"""One checkpoint at several contexts: rows of their own on the same documents, cut; paired differences; what is measured again."""
+"""One checkpoint at several contexts: separate rows on the same documents, cut; paired differences; what is measured again."""
 
 import json
 import re
@@ -49,7 +49,7 @@ def good(result):
 
 
 def captures(out):
-    """Which files they are: another one where a checkpoint was measured again, the same where it was moved."""
+    """Identities of the files: a measured one is new, a moved one is the same."""
     found = out.glob("checkpoints/[!.]*/moments.safetensors")
     return {path.parent.name: (path.stat().st_ino, path.stat().st_mtime_ns) for path in found}
 
@@ -65,7 +65,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def finished(study):
-    """With the vectors, for errors computed another way."""
+    """With vectors, to compute errors in another way."""
     out = study.root / "finished"
     good(study.run(study.write([LONG, SHORT], vectors="all"), out))  # in any order
     return out
@@ -90,7 +90,7 @@ def test_rows_of_their_own(study, finished):
 
 
 def share_text(value, se, heads):
-    """With ± where that stays within 0 and 1, else with Wilson's interval."""
+    """With ± where this stays between 0 and 1, else with Wilson's interval."""
     if se is not None and 0 <= value - 2 * se and value + 2 * se <= 1:
         return f"   {value:.3f} ± {se:.3f}"
     z = 1.959964
@@ -108,7 +108,7 @@ def test_numbers_are_those_of_an_experiment_of_one_context(study, finished, tmp_
             alone = table(tmp_path / str(context), name)
             among = all_rows[all_rows.checkpoint.str.endswith(f"@{context}")].assign(order=list(alone.order))
             among["checkpoint"] = [label.split("@")[0] for label in among.checkpoint]
-            # Signs of a longer context are carried on from the shorter one.
+            # Signs at a longer context continue those at the shorter one.
             carried = {"pc0_overlap", "r_q_run", "r_k_run", "flag"} if name == "heads.csv" and context == LONG else set()
             columns = [column for column in alone.columns if column not in carried]
             assert (among.reset_index(drop=True)[columns] == alone[columns]).all().all()
@@ -149,7 +149,7 @@ def test_lines_over_training_keep_to_a_context(finished):
     lines = [layer for layer in spec["layer"] if layer["mark"]["type"] in ("line", "area")]
     assert lines and all(layer["encoding"]["detail"]["field"] == "segment" for layer in lines)
     assert {row["position"] for row in spec["datasets"]["separators"]} == {1.5, -0.75}, "between the contexts, and after the baselines"
-    # A baseline is drawn beside the checkpoints of its own context, and phases say which that is.
+    # A baseline is drawn along the checkpoints of its own context, which is stated in the names of phases.
     reaches = {(row["checkpoint"], row["x"], row["x_end"]) for row in spec["datasets"]["baselines"]}
     assert reaches == {(f"init@{SHORT}", -0.5, 1.5), (f"init@{LONG}", 1.5, 3.5)}
     assert list(dict.fromkeys(row["phase"] for row in spec["datasets"]["phases"])) == ["baseline", f"P @{SHORT}", f"P @{LONG}"]
@@ -169,7 +169,7 @@ def test_adding_a_context_measures_only_that_one(study, tmp_path):
     good(study.run(study.root / "grow.yaml", out))
     two = captures(out)
     assert {name: two[f"{name}@{SHORT}"] for name in one} == one and len(two) == 6
-    # A third one, and back to the first.
+    # A third context, then back to the first.
     good(study.run(study.write([SHORT, MIDDLE, LONG], "grow.yaml"), out))
     three = captures(out)
     assert {label: three[label] for label in two} == two and len(three) == 9
@@ -219,7 +219,7 @@ def test_pieces_of_long_texts(study, tmp_path):
 
 
 def test_contexts_of_some_phases(study, tmp_path):
-    """A checkpoint of one context keeps its label; steps go on at the same context."""
+    """A checkpoint with one context keeps its label; steps continue at the same context."""
     phases = [
         {"name": "P", "context": SHORT, "checkpoints": [{"label": "A", "path": "A"}]},
         {"name": "Q", "context": [SHORT, LONG], "checkpoints": [{"label": "B", "path": "B"}]},
@@ -228,7 +228,7 @@ def test_contexts_of_some_phases(study, tmp_path):
     good(study.run(study.write(0, "some.yaml", phases=phases), tmp_path / "out"))
     rows = table(tmp_path / "out")
     assert list(rows.checkpoint.drop_duplicates()) == ["A", f"B@{SHORT}", f"B@{LONG}", "again"]
-    # Lines of figures are these steps, from and to labels without a context too.
+    # Lines of figures are these steps, also from and to labels without a context.
     spec = json.loads((tmp_path / "out" / "figures" / "position_signal.vl.json").read_text())
     segments = {row["checkpoint"]: row["segment"] for row in spec["datasets"]["means"]}
     assert segments == {"A": 0, f"B@{SHORT}": 0, f"B@{LONG}": 1, "again": 1}
@@ -274,7 +274,7 @@ def test_analyze_orders_contexts_as_runs(finished, tmp_path):
 
 
 def test_lines_of_a_checkpoint_follow_each_other(study, tmp_path):
-    """The next one begins while this one is written: what is said of this one has been said by then."""
+    """The next one begins while this one is written; its messages have been printed by then."""
     result = good(study.run(study.write([LONG, SHORT], "log.yaml"), tmp_path / "out"))
     said = [line.split(":")[0] for line in result.stderr.splitlines() if re.match(r"\S+: (running in|\d+ heads)", line)]
     labels = [f"{name}@{context}" for name in ("init", "A", "B") for context in (LONG, SHORT)]
@@ -283,6 +283,6 @@ def test_lines_of_a_checkpoint_follow_each_other(study, tmp_path):
 
 def test_a_wrong_label_names_the_labels(study, tmp_path):
     wrong = study.run(study.write([LONG], "only.yaml"), tmp_path / "out", "--only", "nonsense")
-    assert wrong.code == 2 and wrong.stderr.endswith("has no such checkpoint; it has A, B, init\n"), wrong.stderr
+    assert wrong.code == 2 and wrong.stderr.endswith("does not have this checkpoint; it has A, B, init\n"), wrong.stderr
     bad = study.run(study.write([LONG], "bad.yaml", portraits=["nonsense"]), tmp_path / "out")
-    assert bad.code == 3 and bad.stderr.endswith("portraits: no checkpoint is labelled 'nonsense'; there are A, B, init\n"), bad.stderr
+    assert bad.code == 3 and bad.stderr.endswith("portraits: no checkpoint is labelled 'nonsense'; the labels are A, B, init\n"), bad.stderr

@@ -1,4 +1,4 @@
-"""heads.csv against numpy and scikit-learn on the same vectors: every number, and every standard error by a jackknife of its own."""
+"""heads.csv compared with numpy and scikit-learn on the same vectors: every number, and every standard error by a separate jackknife."""
 
 import json
 
@@ -67,7 +67,7 @@ def expected(info, streams, layer, q_head, blocks):
         sizes.append((~i).sum() + (~j).sum())
     full["drift_stability"] = min(one[1]["a"] @ axes["a"] for one in replicates)
     errors = heads_reference.jackknife({key: value for key, value in full.items() if key != "drift_stability"}, [one[0] for one in replicates], np.array(sizes, float))
-    # Where components nearly tie, their directions hang on rounding.
+    # Where components nearly tie, rounding decides their directions.
     steady = min(abs(one[1][name] @ axes[name]) for one in replicates for name in ("pc0", "within", "b")) > 0.8
     return full, errors, axes, steady
 
@@ -81,7 +81,7 @@ def test_every_number_and_its_error(study, source):
     blocks = info["blocks"] if source == "moments" else 16  # as vectors are dealt
     for row in table.iloc[:: max(1, len(table) // 2)].to_dict("records"):
         full, errors, axes, steady = expected(info, streams, row["layer"], row["q_head"], blocks)
-        # Columns of what this capture does not keep are empty; tests of their own know them.
+        # Columns of what this capture does not keep are empty; other tests check them.
         names = {name for name in table.columns if f"{name}_se" in table.columns and table[name].notna().any()} - {"pc0_overlap", *bands_reference.COLUMNS}
         assert names == set(full), names ^ set(full)
         for name, value in full.items():
@@ -108,7 +108,7 @@ def test_no_axis_says_more_than_the_whole_vector(study):
 
 
 def test_nothing_moves_outside_the_plane(study):
-    """The pool's covariance with position lies along a: what is orthogonal to the plane has none."""
+    """The covariance with position of queries and keys together lies along a: orthogonal to the plane there is none."""
     info, streams = streams_of(study / "run")
     _, _, axes, _ = expected(info, streams, 0, 0, info["blocks"])
     _, _, basis = np.linalg.svd(np.stack([axes["a"], axes["b"]]))
@@ -132,7 +132,7 @@ def test_figures_of_heads_are_of_these_numbers(study):
     heads = pandas.read_csv(study / "moments" / "heads.csv")
     summary = json.loads((study / "moments" / "summary.json").read_text())
     done = engine.run("figures", study / "moments" / "qk.csv", "--out", study / "figures", "--format", "svg")
-    assert done.code == 0 and "going on without" not in done.stderr, done.stderr
+    assert done.code == 0 and "continuing without" not in done.stderr, done.stderr
     data = {name: json.loads((study / "figures" / f"{name}.vl.json").read_text())["datasets"] for name in ("how_positional", "pc0_composition", "drift_bias")}
     lines = {row["series"]: row for row in data["how_positional"]["means"]}
     for series, key in [("R² of queries", "r2cv_q"), ("R² of keys", "r2cv_k"), ("position in logits", "logit_pos_share")]:
@@ -225,7 +225,7 @@ def test_with_hardly_more_tokens_than_dimensions_no_fit_is_better_than_perfect(t
 
 
 def test_the_jackknife_of_a_rank_is_that_of_resampling(study):
-    """A rank is interpolated between components, so it is no step function: variances resampled by blocks, linear in them, give the same error."""
+    """A rank is interpolated between components, so it is not a step function: linear resampling of variances by blocks gives the same error."""
     info, streams = streams_of(study / "run")
     heads = pandas.read_csv(study / "moments" / "heads.csv").set_index(["layer", "q_head"])
     blocks = info["blocks"]
@@ -239,5 +239,5 @@ def test_the_jackknife_of_a_rank_is_that_of_resampling(study):
         parts = np.array([shares[0] - one for one in shares[1:]]) * (blocks - 1) / blocks
         spread = np.std([heads_reference.rank90(one) for one in shares[0] + draws @ parts], ddof=1)
         ratios.append(spread / heads.rank90_q_se[layer, head])
-    # Draws with replacement vary by (blocks - 1) / blocks less.
+    # Draws with replacement vary less by the factor (blocks - 1) / blocks.
     assert 0.8 < np.median(ratios) * np.sqrt(blocks / (blocks - 1)) < 1.15 and max(ratios) < 1.5

@@ -1,4 +1,4 @@
-"""Published captures in the place of checkpoints: found, checked, fetched, measured, kept, evicted, audited."""
+"""Published captures instead of checkpoints: found, checked, fetched, measured, kept, evicted, audited."""
 
 import json
 import os
@@ -25,7 +25,7 @@ CONFIG = dict(model_type="smollm3", architectures=["SmolLM3ForCausalLM"], vocab_
 
 @pytest.fixture
 def branches(hub):
-    """Three branches, position entering more and more."""
+    """Three branches, in which position matters more and more."""
     repository = hub.repository(DATASET, "datasets")
     repository.commit("main", {"README.md": b"see the branches\n"})
     for i, label in enumerate(LABELS):
@@ -76,7 +76,7 @@ def test_the_numbers_are_those_of_analyze(hub, client, branches, study, tmp_path
             assert float(mine[key] or 0) == pytest.approx(float(other[key] or 0), rel=1e-6, abs=1e-9), key
         if mine.get("r_q_se"):
             assert float(mine["r_q_se"]) == pytest.approx(float(other["r_q_se"]), rel=1e-3, abs=1e-9)
-    # The same from folders, with vectors/ around the streams or without.
+    # The same from folders, with or without vectors/ around the streams.
     shutil.move(tmp_path / "b", tmp_path / "inner")
     (tmp_path / "b").mkdir()
     shutil.move(tmp_path / "inner", tmp_path / "b" / "vectors")
@@ -87,7 +87,7 @@ def test_the_numbers_are_those_of_analyze(hub, client, branches, study, tmp_path
 
 
 def test_a_capture_of_them_is_what_a_run_keeps(hub, client, branches, study, tmp_path):
-    """From the Hub and from a folder; with a model, its config says more."""
+    """From the Hub and from a folder; a model's config adds facts."""
     hub.repository("org/model").commit("main", {"config.json": json.dumps(CONFIG).encode()})
     assert study(model="org/model").code == 0
     write_folder(capture_files(1, HEADS, slope=1.2, **SMALL), tmp_path / "b")
@@ -109,7 +109,7 @@ def test_a_capture_of_them_is_what_a_run_keeps(hub, client, branches, study, tmp
 def test_a_capture_of_vectors_takes_no_text(client, tmp_path):
     write_folder(capture_files(1, HEADS, slope=1.2, **SMALL), tmp_path / "b")
     for more, code, said in [
-        (["--corpus", "x.jsonl"], 2, "--corpus is for a model that reads text; --vectors-from takes none"),
+        (["--corpus", "x.jsonl"], 2, "--corpus is for a model that reads text; --vectors-from reads no text"),
         (["--vectors", "all"], 2, "--vectors is for a model that reads text"),
         (["--documents", "3"], 2, "--documents is for a model that reads text"),
     ]:
@@ -160,7 +160,7 @@ def test_a_damaged_capture_is_made_again(hub, branches, study, tmp_path):
     file.write_bytes(data)
     (tmp_path / "out" / "qk.csv").unlink()
     again = study()
-    assert again.code == 0 and "is not as it was written" in again.stderr
+    assert again.code == 0 and "has changed since it was written" in again.stderr
     assert tables(tmp_path / "out") == before
     assert not (tmp_path / "out" / "replaced").exists()
     refused = engine.run("export", file.parent, "--to", "q-filters", "--out", tmp_path / "exported")
@@ -192,12 +192,12 @@ def test_interrupted_at_several_points(hub, client, branches, study, tmp_path):
 
 
 @pytest.mark.parametrize(("spoil", "said"), [
-    (lambda files: files.pop("l00h01k/data.parquet"), "l00h03q is there without its keys: l00h01k is missing"),
+    (lambda files: files.pop("l00h01k/data.parquet"), "the keys of l00h03q are missing: expected l00h01k"),
     (lambda files: [files.pop(n) for n in ("l00h03q/data.parquet", "l00h01k/data.parquet")], "'b' lacks head L0H3, which 'a' has"),
     (lambda files: files.update({n.replace("l00", "l02"): d for n, d in files.items() if "l00" in n}), "'b' has head L2H0, which 'a' lacks"),
     (lambda files: files.clear() or files.update({"README.md": b"none"}), "holds no vectors; expected folders such as l03h11q"),
     (lambda files: [files.pop(n) for n in list(files) if "q/" in n], "holds keys, but no queries"),
-    (lambda files: files.update({"README.md": b"nothing"}), "nothing says how many query heads share a key head"),
+    (lambda files: files.update({"README.md": b"nothing"}), "the number of query heads per key head is unknown"),
 ])  # fmt: skip
 def test_what_is_missing_is_said_first(hub, client, branches, study, tmp_path, spoil, said):
     files = capture_files(5, HEADS, **SMALL)
@@ -218,7 +218,7 @@ def test_what_is_missing_is_said_first(hub, client, branches, study, tmp_path, s
 
 def test_other_errors(hub, client, branches, study, tmp_path):
     for uri, said in ((f"hf://datasets/{DATASET}@run-z", "the Hub has no such revision"),
-                        ("hf://models/x", "is no place in a dataset; write hf://datasets/org/name@revision"),
+                        ("hf://models/x", "is not a path in a dataset; write for example hf://datasets/org/name@revision"),
                         (tmp_path / "absent", "is not a folder; write one with captured vectors")):  # fmt: skip
         done = study(uris={"a": uri})
         assert done.code == 3 and said in done.stderr, done.stderr
@@ -233,7 +233,7 @@ def test_other_errors(hub, client, branches, study, tmp_path):
 def test_audit(hub, client, branches, study, tmp_path):
     study("--dry-run")
     fine = client.run("audit", tmp_path / "run.yaml")
-    assert fine.code == 0 and "nothing odd" in fine.stdout
+    assert fine.code == 0 and "no problems found" in fine.stdout
     branches.commit("run-c", capture_files(0, HEADS, slope=0.2, **SMALL))
     files = capture_files(1, HEADS, **SMALL)
     files.pop("l02h01k/data.parquet")
@@ -244,7 +244,7 @@ def test_audit(hub, client, branches, study, tmp_path):
 
 def test_audit_finds_what_a_run_refuses_with_a_model_too(hub, client, branches, study, tmp_path):
     hub.repository("org/model").commit("main", {"config.json": json.dumps(CONFIG).encode()})
-    for spoiled, said in ((("l02h01k",), "l02h02q is there without its keys: l02h01k is missing"),
+    for spoiled, said in ((("l02h01k",), "the keys of l02h02q are missing: expected l02h01k"),
                           (("l02h01k", "l02h02q"), "'b' lacks head L2H2, which 'a' has")):  # fmt: skip
         files = {name: data for name, data in capture_files(1, HEADS, **SMALL).items() if not name.startswith(spoiled)}
         branches.commit("run-b", files)
@@ -261,7 +261,7 @@ def test_audit_finds_what_a_run_refuses_with_a_model_too(hub, client, branches, 
 
 
 def test_a_model_says_more(hub, branches, study, tmp_path):
-    """Which layers rotate, and how logits are scaled, comes from config.json alone."""
+    """Only config.json says which layers rotate, and how logits are scaled."""
     assert study().code == 0
     assert {row["rope"] for row in rows(tmp_path / "out" / "qk.csv")} == {""}
     hub.repository("org/model").commit("main", {"config.json": json.dumps(CONFIG).encode()})
@@ -270,7 +270,7 @@ def test_a_model_says_more(hub, branches, study, tmp_path):
     assert {(row["layer"], row["rope"]) for row in rows(tmp_path / "known" / "qk.csv")} == {("0", "1"), ("1", "0"), ("2", "1")}
     hub.repository("org/model").commit("main", {"config.json": json.dumps({**CONFIG, "num_hidden_layers": 2, "no_rope_layers": [1, 0]}).encode()})
     done = study(model="org/model", out="wrong")
-    assert done.code == 3 and "has vectors of layer 2, and the model 2 layers" in done.stderr
+    assert done.code == 3 and "has vectors of layer 2, but the model has 2 layers" in done.stderr
 
 
 def test_subfolders_of_datasets(hub, client, study, tmp_path):

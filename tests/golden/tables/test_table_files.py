@@ -1,4 +1,4 @@
-"""Tables as `figures`, `report` and `compare` take them: folders, files of others, and what is none."""
+"""Tables as inputs of `figures`, `report` and `compare`: folders, files of other programs, and files that are not tables."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def test_report_and_figures_take_a_folder_or_a_table(tmp_path):
         assert (result.code, result.stdout) == (0, f"{table.parent / 'other.report.html'}\n"), result.stderr
         (tmp_path / "empty").mkdir()
         result = engine.run("report", tmp_path / "empty")
-        assert result.code == 4 and "holds no qk.csv" in result.stderr
+        assert result.code == 4 and "without qk.csv" in result.stderr
 
 
 def test_figures_are_listed(tmp_path):
@@ -47,31 +47,31 @@ def test_figures_are_listed(tmp_path):
 
 
 def test_what_is_no_table(tmp_path):
-    """One line that says what to do: a folder, an empty one, nothing; a heads.csv that is a folder is left out."""
+    """One line that says what to do: for a folder, an empty one, a missing one; a heads.csv that is a folder is left out."""
     table = synthetic.write(synthetic.demo_like(), tmp_path / "results")
     (tmp_path / "empty").mkdir()
     reference = tmp_path / "reference.json"
     reference.write_text(json.dumps({"mean_r_q": {"s3000": 0.5}}))
     for given, says in [
-        (tmp_path / "empty", "is a folder and holds no qk.csv; ropewalk run and ropewalk analyze write one"),
-        (tmp_path / "empty" / "qk.csv", "there is no such table; ropewalk run and ropewalk analyze write one"),
+        (tmp_path / "empty", "is a folder without qk.csv; ropewalk run and ropewalk analyze write one"),
+        (tmp_path / "empty" / "qk.csv", "this table does not exist; ropewalk run and ropewalk analyze write one"),
     ]:
         for verb in (["figures", given, "--out", tmp_path / "out"], ["compare", given, "--reference", reference]):
             result = engine.run(*verb)
             assert (result.code, result.stderr) == (4, f"error: {given}: {says}\n") and not (tmp_path / "out").exists()
     (tmp_path / "results" / "heads.csv").mkdir()
     result = engine.run("figures", table, "--out", tmp_path / "out", "--format", "json")
-    assert result.code == 0 and f"warning: {table.parent / 'heads.csv'}: is a folder, not a table; going on without it\n" in result.stderr
+    assert result.code == 0 and f"warning: {table.parent / 'heads.csv'}: is a folder, not a table; continuing without it\n" in result.stderr
 
 
 def test_limits_that_a_number_passes(tmp_path):
-    """On the side where a statistic has one; where it has none, none is stated."""
+    """A limit is only stated on a side where the statistic has one."""
     table = synthetic.write(synthetic.demo_like(), tmp_path)
     for column, value, expected in [("r2cv_q", "1.5", "a number of at most 1, or nothing"), ("logit_sd", "-2", "a number of at least 0, or nothing"),
                                     ("pc0_offset", "2", "a number from 0 to 1, or nothing")]:  # fmt: skip
         (tmp_path / "heads.csv").write_text(f"checkpoint,layer,q_head,{column}\ns3000,0,0,{value}\n")
         result = engine.run("figures", table, "--out", tmp_path / "out", "--format", "json")
-        assert f"line 2, column {column}: found '{value}'; expected {expected}; going on without it" in result.stderr
+        assert f"line 2, column {column}: found '{value}'; expected {expected}; continuing without it" in result.stderr
 
 
 def test_a_mistyped_key_of_a_reference(tmp_path):

@@ -1,4 +1,4 @@
-"""What `analyze` puts into one table and where its summary goes; files that say something else than they should."""
+"""What `analyze` puts into one table and where its summary is written; files with wrong contents."""
 
 import json
 import re
@@ -35,7 +35,7 @@ def captures(tmp_path_factory):
 
 
 def change(source, target, config=(), **keys):
-    """A copy of a capture whose description says something else, in both places where it stands."""
+    """A copy of a capture with a changed description, in both files that have one."""
     shutil.copytree(source, target)
     file = target / "moments.safetensors"
     data = file.read_bytes()
@@ -85,16 +85,18 @@ def test_baselines_stand_first(captures, tmp_path):
 
 
 def test_tables_are_a_folder(captures, tmp_path, monkeypatch):
-    """As NAME.csv, which --out was once, it is NAME; by default `tables`. The last line says what a precision takes."""
+    """For NAME.csv, a former meaning of --out, the folder is NAME; the default is `tables`. The last line says how many documents a precision
+    needs.
+    """
     monkeypatch.chdir(tmp_path)
     files = {"qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json"}
     for given, folder, line in [([], "tables", ""), (["--out", "deep/mine"], "deep/mine", ""),
-                                (["--out", "old.csv"], "old", "warning: --out old.csv: tables go to a folder, and this one is old\n")]:  # fmt: skip
+                                (["--out", "old.csv"], "old", "warning: --out old.csv: expected a folder for tables, but this one is old\n")]:  # fmt: skip
         for _ in range(2):  # the second time, the folder holds the tables of the first
             done = engine.run("analyze", captures / LABELS[0], *given)
             assert done.code == 0 and done.stderr.startswith(line) and ("warning: --out" in done.stderr) == bool(line), done.stderr
             assert f"{folder}: qk.csv, heads.csv, bands.csv, curves.csv, changes.csv and summary.json of 1 checkpoint\n" in done.stderr
-            assert re.search(r"of 'step-40' with 10 documents; for ± 0.005 it needs about \d+\.\n$", done.stderr), done.stderr
+            assert re.search(r"for 'step-40' with 10 documents; ± 0.005 needs about \d+\.\n$", done.stderr), done.stderr
             assert {path.name for path in (tmp_path / folder).iterdir()} == files
     drawn = engine.run("figures", "tables", "--out", "tables/figures", "--format", "json")
     assert drawn.code == 0 and "warning" not in drawn.stderr and "no standard errors" not in drawn.stderr
@@ -103,7 +105,7 @@ def test_tables_are_a_folder(captures, tmp_path, monkeypatch):
     assert compared.code == 0 and compared.stderr == "", compared.stderr
     shutil.copy("tables/qk.csv", "tables/other.csv")
     alone = engine.run("figures", "tables/other.csv", "--out", "alone", "--format", "json")
-    assert alone.code == 0 and "tables/other.csv: no standard errors" in alone.stderr, "the folder's files belong to its qk.csv"
+    assert alone.code == 0 and "tables/other.csv: has no standard errors" in alone.stderr, "the folder's files belong to its qk.csv"
 
 
 def test_a_folder_with_files_of_others_is_left_alone(captures, tmp_path):
@@ -135,12 +137,12 @@ def test_the_summary_says_dtype_and_device(captures, tmp_path):
 def test_what_cannot_be_compared(captures, tmp_path, config, keys, says):
     other = change(captures / LABELS[0], tmp_path / "b", config, label="b", **keys)
     result = analyze(captures / LABELS[0], other, out=tmp_path / "tables")
-    assert result.code == 3 and says in result.stderr and "cannot stand in one table" in result.stderr
+    assert result.code == 3 and says in result.stderr and "cannot be in one table" in result.stderr
     assert not (tmp_path / "tables" / "qk.csv").exists() and not (tmp_path / "tables" / "summary.json").exists()
 
 
 def test_captures_before_rope_are_refused(captures, tmp_path):
-    """As --pre-rope took them, before anything was published."""
+    """The text before RoPE as --pre-rope kept it, before the first release."""
     before = change(captures / LABELS[0], tmp_path / "before", point="pre-rope")
     result = analyze(before, out=tmp_path / "tables", options=["--quiet"])
     assert result.code == 3 and "key 'point': found 'pre-rope', expected 'post-rope'; capture it again\n" in result.stderr, result.stderr
@@ -194,11 +196,11 @@ def test_a_results_folder_is_no_capture(captures, tmp_path):
     (results / "checkpoints").mkdir(parents=True)
     shutil.copytree(captures / LABELS[0], results / "checkpoints" / LABELS[0])
     result = analyze(results, out=tmp_path / "tables")
-    assert result.code == 3 and "is a folder of results, not a capture" in result.stderr
+    assert result.code == 3 and "is a results folder, not a capture" in result.stderr
     assert str(results / "checkpoints") in result.stderr
     (results / "manifest.json").write_text("{}")
     result = analyze(results / "checkpoints", out=tmp_path / "tables")
-    assert result.code == 3 and "the folders in it are, so name these" in result.stderr
+    assert result.code == 3 and "pass the folders inside it" in result.stderr
 
 
 def test_captures_take_another_label(captures, tmp_path):

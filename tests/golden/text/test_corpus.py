@@ -1,4 +1,4 @@
-"""Corpora that Python's libraries write are read right; damaged ones are refused by name."""
+"""Corpora written by Python's libraries are read correctly; damaged ones are refused, with their name."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ COMPRESS = {"gz": lambda data, level: gzip.compress(data, compresslevel=level),
 
 @pytest.mark.parametrize("suffix", COMPRESS)
 def test_compressed_parts_of_any_size(tmp_path, suffix) -> None:
-    """Members or frames, buffers and lines end at unrelated places."""
+    """Members or frames, buffers and lines end at unrelated offsets."""
     rng = random.Random(0)
     documents = ["".join(rng.choices("abcdé🙂 ", k=rng.randrange(1, 40000))) for _ in range(60)]
     data = "".join(json.dumps({"text": text}) + "\n" for text in documents).encode()
@@ -117,7 +117,7 @@ def test_text_files(tmp_path) -> None:
 
 def test_bad_files(tmp_path) -> None:
     (tmp_path / "notes.md").write_text("x")
-    assert "(plain, .gz or .zst) or .parquet file; it holds 'notes.md'" in error(tmp_path)
+    assert "(plain, .gz or .zst) or .parquet file; it has 'notes.md'" in error(tmp_path)
     assert ".parquet, or a folder of them" in error(tmp_path / "notes.md")
     for name in ("a.txt", "a.jsonl", "a.jsonl.gz", "a.jsonl.zst", "a.parquet"):
         assert "No such file" in error(tmp_path / name, kind="system_error")
@@ -153,7 +153,7 @@ def test_empty_rows_are_skipped_and_counted(tmp_path, model) -> None:
     done = capture(model, corpus, tmp_path / "out", "--documents", 500)
     assert done.code == 0, done.stderr
     assert "10 documents, 160 tokens; 1 shorter and 4 empty ones skipped" in done.stderr
-    assert f"warning: {corpus}: 500 documents were asked for, and only 10 are there" in done.stderr
+    assert f"warning: {corpus}: expected 500 documents, found 10" in done.stderr
     assert "too few" not in done.stderr
 
 
@@ -209,7 +209,7 @@ def test_a_study_of_one_long_text(tmp_path, model) -> None:
 
 
 def test_errors_of_vectors_of_a_cut_text(tmp_path, model) -> None:
-    """Two halves of a text in two moods: blocks of neighbours show it, pieces dealt in turn would hide it."""
+    """A text whose two halves differ: blocks of neighbours show this in the errors; dealing pieces in turn would hide it."""
     rng = random.Random(6)
     mood = [range(8), range(tiny_models.VOCAB - 8, tiny_models.VOCAB)]
     row = {"tokens": [rng.choice(mood[i // 512]) for i in range(1024)]}
@@ -232,6 +232,6 @@ def test_errors_of_vectors_of_a_cut_text(tmp_path, model) -> None:
         np.testing.assert_allclose(plain["vectors"][i], plain["moments"][i], rtol=1e-3, atol=1e-6)
     assert "too small" not in plain["vectors"][2]
     named = errors("named", {"id": "book", **row})
-    assert "pieces of longer texts" in named["vectors"][2] and "--from moments has honest ones" in named["vectors"][2]
+    assert "pieces of longer texts" in named["vectors"][2] and "--from moments for correct ones" in named["vectors"][2]
     np.testing.assert_allclose(named["moments"][0], plain["moments"][0])
     assert named["vectors"][0].mean() < 0.8 * named["moments"][0].mean(), "what the warning is about"

@@ -1,7 +1,7 @@
-"""Datasets of the Hub by their name: which files they are, what of them travels, and what a study makes of them.
+"""Datasets on the Hub by their name: which files they have, what is downloaded of them, and how a study uses them.
 
-The rules by which files are found are those of the `datasets` library (its page "Structure your repository"); rows are compared
-with what pyarrow reads from the same bytes.
+Files are found by the rules of the `datasets` library (its page "Structure your repository"); rows are compared with what pyarrow reads from the
+same bytes.
 """
 
 import gzip
@@ -68,7 +68,7 @@ def corpus_of(tmp_path, out="out"):
 
 
 def digest_of(client, tmp_path, some):
-    """What a capture of just these rows says of its documents."""
+    """The expected description of a capture's documents for exactly these rows."""
     path = tmp_path / "plain.jsonl"
     path.write_bytes(lines(some))
     out = tmp_path / f"plain{len(list(tmp_path.iterdir()))}"
@@ -79,7 +79,7 @@ def digest_of(client, tmp_path, some):
 
 A, B, C = rows(0), rows(10), rows(20)
 
-# Files of a repository, what is asked for, and the rows that are read.
+# Files of a repository, the request, and the rows that are read.
 LAYOUTS = {
     "shards in data": (
         {"data/test-00000-of-00002.parquet": parquet(A), "data/test-00001-of-00002-5d2a.parquet": parquet(B),
@@ -119,7 +119,7 @@ def test_files_of_a_split(hub, client, study, tmp_path, layout):
 
 
 def test_converted_parquet(hub, client, study, tmp_path):
-    """What nobody can read here, the Hub has as Parquet in a branch of its own."""
+    """A format that this program cannot read exists as Parquet in a branch of the Hub."""
     repository = hub.repository(DATASET, "datasets")
     repository.commit("main", {"test.csv": b"a,b\n"})
     failed = study(split="test")
@@ -135,7 +135,7 @@ def test_converted_parquet(hub, client, study, tmp_path):
 
 
 def travelled(hub):
-    """Bytes of files that the Hub has sent."""
+    """The bytes of files that the Hub has sent."""
     total = 0
     for request in hub.asked("bytes", "GET"):
         begin, end = request.headers["range"].removeprefix("bytes=").split("-")
@@ -144,7 +144,7 @@ def travelled(hub):
 
 
 def test_only_what_is_read_travels(hub, client, study, tmp_path):
-    """Footers, and of the row groups that are needed the columns that are needed; once."""
+    """Footers, and the needed columns of the needed row groups; each once."""
     many = rows(0, 120)
     first, second = parquet(many, group=10, junk=MiB // 2), parquet(rows(200, 4), junk=100)
     hub.repository(DATASET, "datasets").commit("main", {"test/0.parquet": first, "test/1.parquet": second})
@@ -190,7 +190,7 @@ def test_a_whole_file_in_the_cache_is_read_there(hub, client, study, tmp_path):
 
 
 def test_a_branch_that_moves(hub, client, study, tmp_path):
-    """Other documents are measured; the same ones at another commit are not."""
+    """Other documents are measured again; the same documents at another commit are not."""
     repository = hub.repository(DATASET, "datasets")
     repository.commit("main", {"test.jsonl": lines(A), "train.jsonl": lines(C)})
     assert study(split="test").code == 0
@@ -207,10 +207,10 @@ def test_a_branch_that_moves(hub, client, study, tmp_path):
 
 @pytest.mark.parametrize(("asked", "said"), [
     ({"split": "dev"}, "org/texts@main: has no split 'dev'; it has 'test', 'train'"),
-    ({}, "org/texts@main: has several splits, 'test', 'train'; name one as the corpus's split"),
+    ({}, "org/texts@main: has several splits, 'test', 'train'; choose one as the corpus's split"),
     ({"split": "test", "revision": "v9"}, "org/texts@v9: the Hub has no such revision"),
     ({"dataset": "org/nothing"}, "the Hub has no such repository, or it is private"),
-    ({"dataset": "texts"}, "'texts' is no dataset of the Hub; write org/name, or path: FILE"),
+    ({"dataset": "texts"}, "'texts' is not a dataset on the Hub; write org/name, or path: FILE"),
     ({"path": "a.jsonl"}, "needs either path: FILE or dataset: org/name"),
     ({"split": "test", "field": "words"}, "has no column 'words'; it has 'id', 'tokens'"),
 ])  # fmt: skip
@@ -223,12 +223,12 @@ def test_what_is_not_there(hub, study, asked, said):
 
 
 def test_a_hub_that_is_away(hub, study, tmp_path):
-    """The dataset is taken as it was, with a warning; one without a card too."""
+    """The cached dataset is used, with a warning; also one without a card."""
     hub.repository(DATASET, "datasets").commit("main", {"test.parquet": parquet(A)})
     assert study(split="test").code == 0
     hub.always = {where: Fault(status=503, headers={"RateLimit": '"api";r=0;t=0'}) for where in ("api", "resolve", "bytes")}
     away = study(split="test", out="away")
-    assert away.code == 0 and "when last asked" in away.stderr, away.stderr
+    assert away.code == 0 and "as of the last request" in away.stderr, away.stderr
     assert corpus_of(tmp_path) == corpus_of(tmp_path, "away")
 
 
@@ -240,7 +240,7 @@ def test_cards_that_lead_out_of_the_repository(hub, study, key, path):
     hub.requests.clear()
     done = study(environment={"HF_TOKEN": hub.token})
     assert done.code == 3, done.stderr
-    assert f"org/texts@main/README.md: its header names '{path}', which leads out of the repository; refused" in done.stderr
+    assert f"org/texts@main/README.md: its header contains the path '{path}', which is outside the repository; refused" in done.stderr
     assert all(DATASET in r.path or MODEL in r.path for r in hub.requests), [r.path for r in hub.requests]
     assert not [r.path for r in hub.requests if ".." in r.path or "whoami" in r.path]
 
@@ -248,7 +248,7 @@ def test_cards_that_lead_out_of_the_repository(hub, study, key, path):
 def test_cards_that_are_wrong(hub, study):
     repository = hub.repository(DATASET, "datasets")
     for header, said in [("- config_name: a\n  data_files: 'a*'\n- config_name: b\n  data_files: 'b*'\n",
-                          "has several configurations, 'a', 'b'; name one as the corpus's config"),
+                          "has several configurations, 'a', 'b'; choose one as the corpus's config"),
                          ("- data_files: {a: [[1]]}\n", "its header's data_files: expected patterns"),
                          ("- [x\n", "its header is not YAML")]:  # fmt: skip
         repository.commit("main", {"README.md": card(header), "a.jsonl": lines(A)})
@@ -292,5 +292,5 @@ def test_command_line(hub, client, study, tmp_path):
     _, done = capture(f"hf://datasets/{DATASET}")
     assert done.code == 3 and "has several splits" in done.stderr
     _, done = capture("texts.jsonl", "--split", "test")
-    assert done.code == 2 and "--split and --dataset-config are for --corpus hf://datasets/org/name" in done.stderr
+    assert done.code == 2 and "--split and --dataset-config need --corpus hf://datasets/org/name" in done.stderr
     assert engine.run("capture", "--help").stdout.count("--dataset-config") == 1

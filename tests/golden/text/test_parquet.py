@@ -114,7 +114,7 @@ BAD_PARQUET = {
     "invalid UTF-8": ({"text": invalid_utf8()}, "offset 2"),
 }
 
-# No ids, and what is said of a column that was named as one.
+# Types that cannot be ids, and the message about a column that was named as one.
 NO_IDS = {
     "double": ([1.5, 2.5], "id column 'id' holds double; expected integers or strings"),
     "nothing": (pa.array([None, None], pa.null()), "id column 'id' holds null"),
@@ -132,12 +132,12 @@ NO_IDS = {
 
 @pytest.mark.parametrize("name", NO_IDS)
 def test_ids_that_are_none(tmp_path, name) -> None:
-    """Nobody is asked for ids: a column that happens to be called so is one where it can be."""
+    """Ids were not requested: a column with this name is used if it can be."""
     column, said = NO_IDS[name]
     path = tmp_path / "a.parquet"
     write(path, {"text": ["one", "two"], "id": column})
     assert read(path)[1] == {"content": "two", "id": None, "where": f"{path}: row 1"}
-    assert said in (told := error(path, "text", "id")) and "; name another field, or none: then documents have numbers for ids" in told
+    assert said in (told := error(path, "text", "id")) and "; name another field, or none: documents then get numbers as ids" in told
 
 
 EMPTY_ROWS = {
@@ -165,7 +165,7 @@ def test_bad_parquet(tmp_path, name) -> None:
 
 
 def test_too_little_memory_for_a_row_group(tmp_path) -> None:
-    """The machine's fault, and no file's."""
+    """The machine is the reason, not a file."""
     path = tmp_path / "a.parquet"
     texts = [random.Random(key).randbytes(1 << 20).hex() for key in range(64)]  # 128 MiB, read at once
     pq.write_table(pa.table({"text": texts}), path, compression="none", use_dictionary=False, data_page_size=1 << 28)
@@ -183,7 +183,7 @@ def test_too_little_memory_for_a_row_group(tmp_path) -> None:
         if done.returncode == 0:
             last = json.loads(done.stdout.split("\n")[-2])
             found.add("content" if "content" in last else last.get("system_error", done.stdout[-300:]))
-    assert found - {"content"} == {f"{path}: takes more memory to read than there is"}, found
+    assert found - {"content"} == {f"{path}: reading it takes more memory than there is"}, found
 
 
 def test_columns_of_one_name(tmp_path) -> None:
@@ -216,10 +216,10 @@ def test_damaged_parquet(tmp_path) -> None:
 
 
 def test_parquet_memory_is_bounded(tmp_path) -> None:
-    """A row group takes no more memory than some rows of it."""
+    """A row group needs no more memory than some of its rows."""
     texts = [random.Random(i).randbytes(50000).hex() for i in range(3000)]
     small, large = tmp_path / "small.parquet", tmp_path / "large.parquet"
-    # Pages, the least that can be decompressed, are cut only after a writer's batch.
+    # Pages are the smallest unit to decompress; writers end them only after a batch.
     options = {"compression": "none", "write_batch_size": 8, "row_group_size": 10000}
     write(small, {"text": texts[:100]}, **options)
     write(large, {"text": texts}, **options)

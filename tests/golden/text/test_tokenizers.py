@@ -1,4 +1,6 @@
-"""The program gets the ids that a tokenizer of its own once gave, checked against the library on every one of these texts: by digests."""
+"""The program gets the ids that our former tokenizer gave, which were checked against the library on every one of these texts: compared by
+digests.
+"""
 
 import hashlib
 import json
@@ -31,7 +33,7 @@ def run_tool(arguments, strings):
 
 
 def tokenize(paths, strings):
-    """What the program gets for each of the files, as the tool writes it: prefix, body and suffix of each text."""
+    """What the program gets for each of the files, from the tool's output: prefix, body and suffix of each text."""
     done = run_tool(paths, strings)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
@@ -65,13 +67,13 @@ def corpus():
     return [texts.document(seed, 20_000, []) for seed in range(10)]
 
 
-# Ideographs and private use, which no part of a tokenizer tells apart, and none changes.
+# Ideographs and private use characters, which no part of a tokenizer distinguishes or changes.
 ALIKE = re.compile("[\u3400-\u9fff\ue000-\uf8ff\U00020000-\U0002f7ff\U00030000-\U0003ffff\U000f0000-\U0010ffff]{9}")
 
 
 @pytest.fixture(scope="session")
 def assigned_shares(assigned):
-    """What is assigned, for eight families: all that differs for each, and a share of what is alike."""
+    """Assigned characters, for eight families: everything that differs for each, and a sample of what is alike."""
     alike = [ALIKE.search(re.sub("[x1a ]", "", text)) is not None for text in assigned]
     return [[text for i, text in enumerate(assigned) if not alike[i] or i % 8 == share] for share in range(8)]
 
@@ -84,7 +86,7 @@ def family_strings(name, assigned_shares):
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_family(name, tmp_path, corpus, assigned_shares):
-    """With truncation and padding in the file, which are not for us."""
+    """Truncation and padding in the file are ignored."""
     family = FAMILIES[name]
     published = assemble(family, *train(family, corpus))
     published["truncation"] = {"direction": "Right", "max_length": 5, "strategy": "LongestFirst", "stride": 0}
@@ -94,7 +96,7 @@ def test_family(name, tmp_path, corpus, assigned_shares):
 
 
 def test_vocabulary_and_merges_alone(tmp_path, corpus):
-    """As older checkpoints of GPT-2 have them: transformers reads them."""
+    """The files of older GPT-2 checkpoints, which transformers reads."""
     family = FAMILIES["gpt2"]
     published = assemble(family, *train(family, corpus))
     folder = tmp_path / "model"
@@ -108,7 +110,7 @@ def test_vocabulary_and_merges_alone(tmp_path, corpus):
 
 
 def test_one_that_transformers_has_in_python(tmp_path):
-    """CTRL's, which the library does not have."""
+    """CTRL's files, which the library does not support."""
     vocabulary = ["<unk>", "a</w>", "b</w>", "ab</w>", "a", "b", "b@@", "c"]
     (tmp_path / "vocab.json").write_text(json.dumps({word: i for i, word in enumerate(vocabulary)}))
     (tmp_path / "merges.txt").write_text("#version: 0.2\na b</w>\n")
@@ -127,7 +129,7 @@ def compare_all(name, folder, cases, strings):
 
 
 def test_parts(tmp_path):
-    """Every supported part on its own, with ids that show each cut."""
+    """Every supported part alone, with ids that show each cut."""
     strings = texts.strings("parts", PART_STRINGS, parts.ADDED) + PART_TEXTS
     compare_all("parts", tmp_path, parts.all_cases(), strings)
 

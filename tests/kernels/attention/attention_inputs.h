@@ -30,7 +30,7 @@ struct AttentionCase {
   std::optional<int64_t> window = {};
   int64_t d_head = 4;
   double scale = 0.7;
-  double size = 2;  // of queries and keys
+  double size = 2;  // size of queries and keys
 };
 
 inline std::ostream& operator<<(std::ostream& out, const AttentionCase& shape) {
@@ -38,7 +38,7 @@ inline std::ostream& operator<<(std::ostream& out, const AttentionCase& shape) {
              << shape.tokens << " tokens, window " << shape.window.value_or(-1);
 }
 
-// As a layer has them: parts of one [T, width] product.
+// Tensors as in a layer: parts of one [T, width] product.
 struct AttendedTensors {
   at::Tensor q;
   at::Tensor k;

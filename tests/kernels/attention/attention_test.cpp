@@ -19,7 +19,7 @@ at::Tensor attend(const AttendedTensors& inputs, const AttentionCase& shape) {
   return causal_attention(inputs.q, inputs.k, inputs.v, shape.scale, shape.window);
 }
 
-// What other dtypes and processors take, in float64.
+// The reference in float64, through torch's operations.
 at::Tensor attend_by_torch(const AttendedTensors& inputs, const AttentionCase& shape) {
   const AttendedTensors wide{inputs.q.to(at::kDouble), inputs.k.to(at::kDouble),
                              inputs.v.to(at::kDouble)};
@@ -90,7 +90,7 @@ class CpuAttention : public testing::Test {
   }
 };
 
-// Scores are of the order of one, so that many keys have a say; values are at most 5.
+// Scores are about one, so that many keys contribute; values are at most 5.
 AttentionCase plain(int64_t groups, int64_t tokens, int64_t d_head, std::optional<int64_t> window) {
   return {.heads = 2 * groups,
           .kv_heads = 2,
@@ -145,7 +145,7 @@ TEST_F(CpuAttention, LargeScores) {
   });
 }
 
-// A score far above all others is met last, first, and in between.
+// A score far above all others comes last, first, and in between.
 TEST_F(CpuAttention, SumsShrinkWhenALargerScoreTurnsUp) {
   for_each_kernel([](const Attend& attention) {
     const AttentionCase shape = plain(3, 1300, 32, {});
@@ -182,7 +182,8 @@ TEST_F(CpuAttention, AnyStrides) {
     const AttentionCase shape = plain(3, 150, 48, 40);
     const AttendedTensors inputs = inputs_of(shape);
     const at::Tensor expected = attention(inputs, shape);
-    const auto across = [](const at::Tensor& x) {  // numbers of a vector far from each other
+    // a layout in which the numbers of a vector are far apart
+    const auto across = [](const at::Tensor& x) {
       return x.permute({2, 0, 1}).contiguous().permute({1, 2, 0});
     };
     const AttendedTensors dense{inputs.q.contiguous(), inputs.k.contiguous(),
@@ -193,7 +194,7 @@ TEST_F(CpuAttention, AnyStrides) {
   });
 }
 
-// What is not finite shows in the rows that see it, as softmax has it, and in none before.
+// A value that is not finite shows in the rows that see it, as with softmax, but in no row before.
 TEST_F(CpuAttention, NotFinite) {
   for_each_kernel([](const Attend& attention) {
     const AttentionCase shape = plain(1, 300, 32, 100);
@@ -220,7 +221,7 @@ TEST_F(CpuAttention, NotFinite) {
   });
 }
 
-// Where torch's would compute in float32 too, ours does, and rounds once.
+// Where torch also computes in float32, ours does too, and rounds once.
 TEST_F(CpuAttention, Bfloat16WithoutTiles) {
   if (cpu::has_bfloat16_tiles()) GTEST_SKIP() << "torch's attention multiplies bfloat16 itself";
   for (const std::optional<int64_t> window :
@@ -252,7 +253,7 @@ TEST(CausalAttention, WorkspaceGrowsWithTheWindowNotItsSquare) {
   }
 }
 
-// Packed keys and values are all that grows with the text; queries, however many, need no room.
+// The workspace for packed keys and values grows with the text; queries need none.
 TEST_F(CpuAttention, WorkspaceIsKeysAndValues) {
   const auto bytes = [&](int64_t heads, int64_t tokens) {
     return causal_attention_workspace({heads, 2, tokens, 60, {}}, at::kFloat, at::kCPU);

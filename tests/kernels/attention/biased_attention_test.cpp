@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-// Number by number, in float64.
+// The reference, number by number, in float64.
 at::Tensor plain(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                  const ScoreOptions& options) {
   const int64_t heads = q.size(0);
@@ -61,7 +61,7 @@ TEST(BiasedAttention, Sinks) {
   const at::Tensor k = random_tensor({2, 130, 10}, 2);
   const at::Tensor v = random_tensor({2, 130, 10}, 3);
   const at::Tensor sinks = 3 * random_tensor({6}, 4);
-  // One far above all scores takes everything, and is no overflow.
+  // A sink far above all scores takes all the weight, but does not overflow.
   for (const at::Tensor& scores : {sinks, sinks + 200, sinks - 200}) {
     for (const std::optional<int64_t> window : {std::optional<int64_t>(), {17}}) {
       const ScoreOptions options{0.4, window, {}, {}, scores};

@@ -7,7 +7,7 @@
 namespace ropewalk {
 namespace {
 
-// What one query of a head gets, number by number, in float64.
+// The output for one query of a head, number by number, in float64.
 at::Tensor plain_row(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, int64_t head,
                      int64_t query, const ScoreOptions& options, const ScoreChange& change) {
   const auto wide = [](const at::Tensor& x) { return x.to(at::kDouble); };
@@ -100,7 +100,7 @@ TEST(EditedAttention, MoreQueriesThanItTakesAtATime) {
 }
 
 TEST(EditedAttention, KeepsTheMassOfTheFirstKeys) {
-  // Values that count what the first keys get: that is what it was before the change.
+  // Values that count the weight of the first keys: it must be the weight before the change.
   const at::Tensor q = random_tensor({1, 50, 6}, 1), k = random_tensor({1, 50, 6}, 2);
   at::Tensor v = at::zeros({1, 50, 1});
   v.slice(1, 0, 4).fill_(1);

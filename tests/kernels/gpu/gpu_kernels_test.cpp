@@ -1,4 +1,4 @@
-// What kernels compute on a GPU, against the CPU.
+// Compares kernels on a GPU with those on the CPU.
 #include <optional>
 
 #include "ropewalk/kernels/attention/attention.h"
@@ -16,7 +16,7 @@ TEST_F(GpuKernels, PassesAgreeWithTheCpu) {
     for (const int64_t width : {64, 128, 576, 2048, 37}) {
       const at::Tensor x = random_tensor({130, 2 * width}, 1).to(dtype);
       const at::Tensor weight = random_tensor({width}, 2).to(dtype);
-      const at::Tensor half = x.slice(1, 0, width);  // rows apart
+      const at::Tensor half = x.slice(1, 0, width);  // rows that are not adjacent
       for (const bool plus_one : {false, true}) {
         EXPECT_LT(relative_error(rms_norm(half.cuda(), weight.cuda(), 1e-5, plus_one),
                                  rms_norm(half, weight, 1e-5, plus_one)),
@@ -82,7 +82,7 @@ TEST_F(GpuKernels, AttentionAgreesWithTheCpu) {
   }
 }
 
-// Lengths and windows that no kernel likes, with shared keys.
+// Lengths and windows that are not multiples of any tile, with shared keys.
 TEST_F(GpuKernels, SlidingAttentionOfAnyLength) {
   for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
     for (const int64_t tokens : {33, 65, 120, 1500}) {

@@ -23,7 +23,7 @@ inline double relative_error(const at::Tensor& result, const at::Tensor& expecte
   return away.norm().item<double>() / wide.norm().item<double>();
 }
 
-// Rounding to a dtype once.
+// The error of rounding once to a dtype.
 inline double rounding(at::ScalarType dtype) { return dtype == at::kFloat ? 1e-6 : 4e-3; }
 
 }  // namespace ropewalk

@@ -7,7 +7,7 @@
 namespace ropewalk {
 namespace {
 
-// Two passes in float64.
+// The reference: two passes in float64.
 Moments two_pass(const at::Tensor& x, const at::Tensor& positions) {
   const at::Tensor wide = x.to(at::kDouble);
   const at::Tensor t = positions.to(at::kDouble);
@@ -26,7 +26,7 @@ void expect_close(const Moments& found, const Moments& expected, double toleranc
             tolerance);
 }
 
-// Vectors whose mean exceeds their spread, with a drift and an attention sink first.
+// Vectors whose mean exceeds their spread, with a drift, and with an attention sink first.
 at::Tensor vectors(int64_t tokens, uint64_t seed) {
   const at::Tensor x = random_tensor({3, tokens, 8}, seed) + 50 +
                        at::arange(tokens, at::kFloat).view({1, tokens, 1}) / 300;
@@ -56,7 +56,7 @@ TEST(DocumentMoments, TakeAnyDimensionsLayoutAndNumbers) {
 
 TEST(DocumentMoments, TakePositionsAsTheyAre) {
   const at::Tensor x = vectors(1300, 2);
-  // Two packed documents, the second with gaps, in no order.
+  // Two documents in one tensor; the second has gaps and is out of order.
   const at::Tensor packed = at::cat({at::arange(700), at::arange(600) * 7});
   expect_close(document_moments(x, Positions(packed)), two_pass(x, packed), 3e-6);
   const at::Tensor turned = at::arange(1300).flip(0);

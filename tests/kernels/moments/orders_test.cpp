@@ -1,4 +1,4 @@
-// Counts of what is above and what is below, against a loop.
+// Compares the counts of larger and smaller logits with a loop.
 #include "ropewalk/kernels/moments/orders.h"
 
 #include <gtest/gtest.h>

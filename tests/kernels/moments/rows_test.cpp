@@ -20,7 +20,8 @@ TEST(Rows, AddUpLengthsOfPairs) {
                                             {false, at::kBFloat16},
                                             {true, at::kBFloat16}}) {
       const at::Tensor x = random.to(type);
-      std::vector<double> sum(static_cast<size_t>(pairs) + 1, 3);  // what is there stays
+      // sums are added to existing values
+      std::vector<double> sum(static_cast<size_t>(pairs) + 1, 3);
       add_lengths(sum.data(), HeadRows(x.unsqueeze(0)).rows(0, 0, kTokens), pairs, interleaved);
       for (int64_t f = 0; f < pairs; ++f) {
         double expected = 3;
@@ -41,12 +42,13 @@ TEST(Rows, MultiplyAMatrix) {
     for (const int64_t rows : {0, 1, 2, 3, 4, 17, 23}) {
       const at::Tensor x = random_tensor({rows, d}, 3).to(at::kDouble);
       const at::Tensor expected = at::mm(x, matrix);
-      at::Tensor y = at::full({rows + 1, d}, 5, at::kDouble);  // what is behind stays
+      // the row after the end is not changed
+      at::Tensor y = at::full({rows + 1, d}, 5, at::kDouble);
       multiply_rows(y.mutable_data_ptr<double>(), x.const_data_ptr<double>(), rows,
                     matrix.const_data_ptr<double>(), d);
       EXPECT_TRUE(at::allclose(y.slice(0, 0, rows), expected, 1e-12, 1e-11)) << rows << " " << d;
       EXPECT_TRUE((y[rows] == 5).all().item<bool>());
-      for (int64_t i = 0; i < rows; ++i) {  // alone as among others
+      for (int64_t i = 0; i < rows; ++i) {  // one row gives the same as several rows
         at::Tensor alone = at::empty({d}, at::kDouble);
         multiply_rows(alone.mutable_data_ptr<double>(), x[i].const_data_ptr<double>(), 1,
                       matrix.const_data_ptr<double>(), d);

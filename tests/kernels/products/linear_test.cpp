@@ -21,7 +21,7 @@ struct Shape {
   int64_t columns = 40;
 };
 
-// One row and many; depths of parts of a group, of one slice and of several; parts of a panel.
+// One row and many; depths of a part of a group, of one slice and of several; parts of a panel.
 const Shape kShapes[] = {{1, 1, 1},     {1, 576, 96},    {5, 33, 40},
                          {97, 16, 64},  {13, 1000, 31},  {25, 1537, 33},
                          {200, 64, 32}, {4097, 40, 130}, {30, 12000, 100}};
@@ -43,7 +43,7 @@ struct Case {
   }
 };
 
-// Rounding adds up over the depth: as a share of what the terms add up to.
+// Rounding errors add up over the depth, so the tolerance is relative to the sum of the terms.
 void expect_close(const at::Tensor& found, const at::Tensor& expected, int64_t depth,
                   const std::string& what) {
   const double size = std::sqrt(static_cast<double>(depth));
@@ -74,7 +74,7 @@ TEST(Linear, EqualsProductsInDoublePrecision) {
 }
 
 TEST(Linear, GatesAreThoseOfTheWholeProduct) {
-  // Whole panels of gate and up; and parts of them.
+  // Whole panels of gate and up, and parts of them.
   for (const int64_t half : {64, 40}) {
     const Case made({101, 70, 2 * half});
     for (const Activation activation : {Activation::silu, Activation::gelu_tanh}) {
@@ -155,7 +155,7 @@ TEST(Linear, OtherDtypesStayAsTheyAre) {
   EXPECT_TRUE(packed_weights(weight).is_same(weight));
 }
 
-// Every kernel that this processor can run, not only the one it takes.
+// Every kernel that this processor can run, not only the one it uses by default.
 TEST(ProductKernel, EqualsProductsInDoublePrecision) {
   for (const cpu::ProductKernel* kernel : cpu::product_kernels()) {
     for (const Shape& shape : kShapes) {

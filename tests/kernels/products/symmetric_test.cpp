@@ -8,7 +8,7 @@
 namespace ropewalk {
 namespace {
 
-// Bit for bit what operations on tensors give.
+// Equal to operations on tensors, bit for bit.
 TEST(Symmetric, IsWhatTensorsGive) {
   for (const int64_t d : {1, 5, 8, 13, 128}) {
     const at::Tensor packed = random_tensor({3, d * (d + 1) / 2}, 1);

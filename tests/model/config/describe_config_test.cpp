@@ -17,7 +17,7 @@ ModelConfig example() {
   return config;
 }
 
-// Every setting reaches the description: an edit of it changes the description.
+// The description contains every setting: changing a setting changes it.
 TEST(DescribeConfig, HoldsEverySetting) {
   const std::vector<std::function<void(ModelConfig&)>> edits{
       [](ModelConfig& c) { c.architecture = "qwen2"; },

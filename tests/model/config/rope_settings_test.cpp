@@ -90,7 +90,7 @@ TEST(RopeSettings, Yarn) {
   EXPECT_EQ(rope.mscale, std::nullopt);
   EXPECT_EQ(rope.attention_factor, 1.5);
   EXPECT_FALSE(rope.truncate);
-  // Without a factor it is the ratio of the two contexts.
+  // Without a factor, it is the ratio of the two contexts.
   EXPECT_EQ(read(R"({"rope_theta": 1e4, "rope_scaling": {"rope_type": "yarn",
                      "original_max_position_embeddings": 1024}})")
                 .factor,

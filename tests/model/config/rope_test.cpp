@@ -73,7 +73,7 @@ TEST(RopeTable, Llama3) {
   int divided = 0;
   expect_table(rope, 100, [&](int64_t i) {
     const double frequency = plain(static_cast<double>(i));
-    const double waves = 128 * frequency / (2 * M_PI);  // in the original context
+    const double waves = 128 * frequency / (2 * M_PI);  // turns within the original context
     if (waves > 4) return ++kept, frequency;
     if (waves < 1) return ++divided, frequency / 8;
     const double smooth = (waves - 1) / (4 - 1);

@@ -1,4 +1,4 @@
-// A made-up accumulator, with a made-up tap, goes where second moments go.
+// A made-up accumulator with a made-up tap is stored like second moments.
 #include "ropewalk/moments/accumulators/accumulator.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kBlocks = 3;
 constexpr int64_t kDim = 6;
 
-// Values of "w" at a point that no model has, beside the usual queries and keys.
+// Values of "w" at a tap that no model has, in addition to the usual queries and keys.
 class MadeUpTapTest : public testing::Test {
  protected:
   at::Tensor random(int64_t index, int64_t layer, int64_t heads, uint64_t seed) const {
@@ -141,7 +141,7 @@ TEST_F(MadeUpTapTest, IsNotInAFileOfAnotherEdition) {
   EXPECT_EQ(read_moments(path).accumulated.size(), 2) << "what the file lacks is not there";
 }
 
-// Values of a real model, which nothing takes by default, in the pass that takes the moments.
+// Values of a real model, which no accumulator uses by default, in the same pass as the moments.
 TEST(MadeUpAccumulator, TakesValuesInTheSamePass) {
   TinyCheckpoint tiny;
   const auto opened = tiny.open();

@@ -1,4 +1,4 @@
-// What a GPU keeps of vectors, against the CPU, and moments against float64.
+// Compares what a GPU accumulates with the CPU, and moments with float64.
 #include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ Moments two_pass(const std::vector<at::Tensor>& documents) {
   return {x.mean(1), (centred * drift).sum(1), at::bmm(centred.transpose(1, 2), centred)};
 }
 
-// The largest difference of any moments, relative to the stream's scatter.
+// The largest difference of all moments, relative to the stream's scatter.
 double worst_difference(const Stream& stream) {
   const ModelConfig config = config_of(stream);
   const std::vector<QueryHead> heads{{0, 0}, {0, 1}, {0, 3}};
@@ -91,11 +91,11 @@ TEST_F(GpuTest, MomentsAgreeWithFloat64) {
   }
 }
 
-// All that is kept beside moments, against the same on the CPU.
+// Compares everything that is kept besides moments with the CPU.
 struct OtherFields {
   at::ScalarType dtype = at::kBFloat16;
   int64_t d = 64;
-  int64_t kv_heads = 2;  // that four query heads read
+  int64_t kv_heads = 2;  // each is read by four query heads
   bool interleaved = false;
   int64_t turns = 64;  // dimensions
 };

@@ -1,4 +1,4 @@
-// Parts that several processes hold, joined in the first.
+// Parts of several processes are joined in the first one.
 #include "ropewalk/moments/accumulators/joint_fields.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {2, 0}};
 
 const ModelConfig kConfig = small_config(3, kDim);
 
-// Queries and keys of a document: far from zero, as those of an attention sink.
+// Queries and keys of a document, far from zero like an attention sink's.
 at::Tensor vectors(int64_t document, int64_t layer, int64_t heads) {
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(
       static_cast<uint64_t>(1000 * document + 10 * layer + heads));
@@ -71,7 +71,7 @@ TEST_P(JointMoments, AreThoseOfAllDocuments) {
   });
 }
 
-// Where every block has one process, nothing is added up in another order.
+// Where each block belongs to one process, sums are added up in the same order.
 TEST(JointMoments, OfBlocksOfTheirOwnAreBitForBitTheSame) {
   MomentsCollector whole(kConfig, kHeads, {.blocks = kBlocks});
   read(whole, 0, 1);

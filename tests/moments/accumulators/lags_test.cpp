@@ -1,4 +1,4 @@
-// Logits by distance against all pairs of tokens, in float64.
+// Compares logits by distance with all pairs of tokens in float64.
 #include "ropewalk/moments/accumulators/lags.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The sample of queries and keys that plasticity is measured with.
+// The sample of queries and keys from which plasticity is computed.
 #include "ropewalk/moments/accumulators/plasticity.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kDim = 6;
 constexpr int64_t kBlocks = 3;
-constexpr int64_t kContext = 100;  // no multiple of 16
+constexpr int64_t kContext = 100;  // not a multiple of 16
 const SmallRun kRun{{100, 3, 50, 100, 31, 99, 100}, kDim, 2, kContext, false, true};
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 2}};  // KV heads 0 and 1, and 1
 
@@ -37,7 +37,7 @@ TEST(PlasticitySample, BucketsAreOfOneWidthWithoutTheFirstTokens) {
     before = bucket.end;
   }
   EXPECT_EQ(before, kContext);
-  for (int64_t b = 0; b < 4; ++b) {  // one token each, of those left out
+  for (int64_t b = 0; b < 4; ++b) {  // one token each, of documents that are left out
     EXPECT_EQ(plasticity_bucket(b, 16).begin, plasticity_bucket(b, 16).end);
     EXPECT_EQ(plasticity_token(0, b, 16, 16), -1);
   }
@@ -47,7 +47,7 @@ TEST(PlasticitySample, BucketsAreOfOneWidthWithoutTheFirstTokens) {
   EXPECT_EQ(plasticity_slots(100000), 256);
 }
 
-// tests/golden/plasticity_reference.py draws the same.
+// tests/golden/plasticity_reference.py draws the same tokens.
 TEST(PlasticitySample, TokensAreSeededByDocumentAndBucket) {
   EXPECT_EQ(plasticity_token(0, 0, 4096, 4096), 4 + 0xe220a8397b1dcdaf % 252);
   std::set<int64_t> offsets;
@@ -168,7 +168,7 @@ TEST(PlasticityAccumulator, SurvivesMergeResumeAndProcesses) {
   const SmallParts parts{kRun, kConfig, kHeads, kOptions,
                          [&](const CaptureMoments& found) { expect_same(found, expected); }};
 
-  // Parts with room for other numbers of documents.
+  // Parts with room for a different number of documents.
   CollectorOptions narrow = kOptions;
   narrow.documents = 6;
   MomentsCollector odd(kConfig, kHeads, narrow);

@@ -1,4 +1,4 @@
-// Sums before RoPE against sums over all tokens in float64.
+// Compares sums before RoPE with sums over all tokens in float64.
 #include "ropewalk/moments/accumulators/pre_rope.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kDim = 6;
 constexpr int64_t kBlocks = 3;
-// A mean of a thousand times the spread.
+// The mean is a thousand times the spread.
 const SmallRun kRun{{20, 2, 700, 4, 5, 33, 9}, kDim, 1000, 0, true};
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 0}};  // KV heads 0 and 1, and 0
 
@@ -21,7 +21,7 @@ ModelConfig config(int64_t rotary_dim, bool interleaved) {
   rope.rotary_dim = rotary_dim;
   rope.interleaved = interleaved;
   made.ropes = {rope};
-  made.layers[1].rope = false;  // its pairs are as if it turned
+  made.layers[1].rope = false;  // the layer has no RoPE, but its pairs are treated as if it had
   return made;
 }
 
@@ -84,7 +84,7 @@ TEST_P(PreRopeSums, AreThoseOfAllTokens) {
     if (block >= 0) continue;
     const at::Tensor x = at::cat(late);
     const auto n = static_cast<double>(x.size(0));
-    // What large sums leave of the spread.
+    // The spread that remains after subtracting large sums.
     const at::Tensor variance = field(2) / n - (field(1) / n).square();
     EXPECT_TRUE(at::allclose(variance, x.var(0, false), 1e-6, 0));
     const at::Tensor mean = field(1) / n;
@@ -136,7 +136,7 @@ TEST(PreRope, IsDroppedWhereOneOfTwoLacksIt) {
   EXPECT_TRUE(merged.info.accumulators.empty());
 }
 
-// Documents need not begin at 0, nor in order.
+// Positions need not begin at 0, nor be in order.
 TEST(PreRope, GoesByPositions) {
   const ModelConfig made = config(6, false);
   MomentsCollector collector(made, {{0, 0}}, {.blocks = 1, .keep = {.pre_rope = true}});

@@ -19,14 +19,15 @@ at::Tensor vectors(int64_t heads, int64_t tokens, uint64_t seed) {
   return at::randn({heads, tokens, kDim}, at::make_generator<at::CPUGeneratorImpl>(seed)) + 3;
 }
 
-// One document of the batch with this number.
+// Adds one document of the batch with this number.
 void add(TensorCapture& capture, int64_t number, int64_t document) {
   const auto seed = static_cast<uint64_t>(number);
   capture.add(1, document, vectors(4, 3 + number % 7, seed),
               vectors(2, 3 + number % 7, seed + 500));
 }
 
-// What a job measured, each process its own batches, and what a process sent at most.
+// The result of a job in which each process measured its own batches, and the most numbers that a
+// process sent.
 struct JointRun {
   CaptureMoments moments;
   size_t sent = 0;

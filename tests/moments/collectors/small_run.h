@@ -15,7 +15,7 @@
 
 namespace ropewalk {
 
-// Bit for bit.
+// Compares bit for bit.
 inline void expect_same_moments(const CaptureMoments& a, const CaptureMoments& b) {
   EXPECT_EQ(a.info.to_json(), b.info.to_json());
   EXPECT_EQ(a.documents, b.documents);
@@ -43,14 +43,14 @@ inline std::vector<std::string> names_of(const KeepRecords& records) {
   return names;
 }
 
-// A few documents of random vectors, read by a collector in whatever parts a test wants.
+// A few documents of random vectors, which a collector reads in the parts that a test wants.
 struct SmallRun {
   std::vector<int64_t> lengths;  // tokens of documents
   int64_t d_head = 0;
   double mean = 0;
   int64_t context = 0;       // 0: unknown
-  bool before_rope = false;  // the same vectors are offered before RoPE too
-  bool clusters = false;     // two neighbours are of one text
+  bool before_rope = false;  // also offers the same vectors as vectors before RoPE
+  bool clusters = false;     // pairs of neighbours belong to one text
 
   int64_t count() const { return static_cast<int64_t>(lengths.size()); }
 
@@ -71,7 +71,7 @@ struct SmallRun {
     return all;
   }
 
-  // Every `step`-th document before `end`, through all layers.
+  // Reads every `step`-th document before `end` through all layers.
   void read(MomentsCollector& collector, int64_t first, int64_t step, int64_t end) const {
     const std::vector<Document> all = documents();
     for (const auto& [layer, streams] : collector.streams()) {
@@ -91,7 +91,7 @@ struct SmallRun {
     read(collector, first, step, count());
   }
 
-  // What a file of these documents gives back.
+  // Writes these documents to a file and reads it back.
   CaptureMoments written(const TemporaryFolder& folder, const MomentsCollector& collector,
                          int64_t first, int64_t step, int64_t end) const {
     std::vector<DocumentRecord> records;
@@ -111,7 +111,7 @@ struct SmallRun {
   }
 };
 
-// Three ways of reading a run in parts, each of which must give what reading all at once gives.
+// Three ways to read a run in parts; each must give the same as reading all at once.
 struct SmallParts {
   const SmallRun& run;
   const ModelConfig& config;
@@ -135,7 +135,7 @@ struct SmallParts {
     }
   }
 
-  // Stopped after three documents; the state is left in the folder.
+  // Stops after three documents; the state stays in the folder.
   void expect_resumed(const TemporaryFolder& folder) const {
     const std::vector<Document> all = run.documents();
     MomentsCollector first(config, heads, options);

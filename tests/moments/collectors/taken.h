@@ -5,7 +5,7 @@
 
 namespace ropewalk {
 
-// Queries and keys as a forward pass hands them on.
+// Queries and keys as a forward pass passes them on.
 inline TappedVectors taken(int64_t layer, const Document& document, const Positions& positions,
                            const at::Tensor& q, const at::Tensor& k) {
   return {layer, &document, &positions, kPostRope, {{"q", q}, {"k", k}}};

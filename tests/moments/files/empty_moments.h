@@ -5,7 +5,7 @@
 
 namespace ropewalk {
 
-// A capture of one stream of one dimension of each kind that read nothing.
+// A capture that read nothing, with one stream of one dimension of each kind.
 inline CaptureMoments empty_moments(int64_t blocks) {
   CaptureMoments moments;
   moments.counts = BlockCounts(blocks);

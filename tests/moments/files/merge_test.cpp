@@ -1,4 +1,4 @@
-// Captures of different documents, joined: against sums over all tokens in float64.
+// Captures of different documents are joined and compared with sums over all tokens in float64.
 #include "ropewalk/moments/files/merge.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 2}};  // KV heads 0 and 
 
 int64_t tokens_of(int64_t document) { return 17 + 3 * document; }
 
-// Far from zero, as an attention sink's, and each document about another mean.
+// Far from zero, like an attention sink's; each document has another mean.
 at::Tensor vectors(int64_t document, int64_t layer, int64_t heads) {
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(
       static_cast<uint64_t>(1000 * document + 10 * layer + heads));
@@ -46,7 +46,7 @@ CaptureInfo info_of(std::optional<Shard> shard = {}) {
 
 class Merge : public testing::Test {
  protected:
-  // Writes a capture of these documents. Returns it as an input of its name.
+  // Writes a capture of these documents. Returns it as an input with its name.
   MergeInput capture(const std::string& name, const std::vector<int64_t>& documents,
                      const CaptureInfo& info = info_of()) const {
     MomentsCollector collector(small_config(2, kDim), kHeads, {.blocks = kBlocks});
@@ -212,7 +212,7 @@ TEST_F(Merge, TakesTheNamesThatACaptureHasNow) {
 TEST_F(Merge, RefusesADocumentThatIsThereTwice) {
   const MergeInput a = capture("a", {0, 3, 4}), b = capture("b", {3, 5});
   EXPECT_EQ(error_of({a, b}), "a and b cannot be merged: both hold document 3");
-  // The same text under another number.
+  // The same text with another number.
   CaptureMoments other = read_moments(capture("c", {6}).file);
   other.documents[0].digest = record_of(4).digest;
   MergeInput c = capture("c", {6});
@@ -240,7 +240,7 @@ TEST_F(Merge, RefusesWhatWasMeasuredInAnotherWay) {
   EXPECT_THROW(merge({}), UsageError);
 }
 
-// A file may say that it fits and hold other streams.
+// A file may have a fitting description but hold other streams.
 TEST_F(Merge, RefusesOtherStreamsAndBlocks) {
   CaptureMoments whole = read_moments(capture("a", {0}).file);
   CaptureMoments part = read_moments(capture("b", {1}).file);

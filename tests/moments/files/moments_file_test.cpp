@@ -15,7 +15,7 @@
 namespace ropewalk {
 namespace {
 
-// One stream of one dimension, each block with that many documents of one token.
+// One stream of one dimension; each block has this many documents of one token.
 CaptureMoments moments(int64_t blocks, int64_t documents) {
   CaptureMoments result = empty_moments(blocks);
   for (int64_t& count : result.counts.documents) count = documents;
@@ -31,7 +31,7 @@ TEST(MomentsFile, RefusesCountsThatOverflowTogether) {
     read_moments(path);
     FAIL();
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("counts of block 1 make no sense"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("counts of block 1 are impossible"), std::string::npos)
         << error.what();
   }
   write_moments(path, moments(3, 0));
@@ -59,7 +59,7 @@ TEST(MomentsFile, RefusesDocumentsWithNumbersThatNobodyGives) {
   EXPECT_EQ(read_moments(path).documents, one.documents);
 }
 
-// float64 holds them, the file's float32 does not: read back they would look like damage.
+// float64 can hold them, but the file's float32 cannot: after reading they would look like damage.
 TEST(MomentsFile, RefusesSumsThatOverflow) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "moments.safetensors";
@@ -86,12 +86,12 @@ TEST(MomentsFile, RefusesSumsThatOverflow) {
   EXPECT_EQ(complaint([&] { write_moments(path, large); }), expected);
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_EQ(complaint([&] { rounded_to_file(large); }), expected);
-  blocks.fill_(3e38);  // one by one they fit, and that counts
+  blocks.fill_(3e38);  // each fits, and only that counts
   EXPECT_EQ(complaint([&] { write_moments(path, large); }), "");
   EXPECT_EQ(complaint([&] { rounded_to_file(large); }), "");
 }
 
-// Errors rest on blocks, values do not.
+// Only errors need blocks; values do not.
 TEST(MomentsFile, MayLackItsBlocks) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "moments.safetensors";
@@ -108,7 +108,7 @@ TEST(MomentsFile, MayLackItsBlocks) {
   EXPECT_TRUE(found.streams(StreamKind::key).total.mean.defined());
 }
 
-// Counts are kept once for all layers, so that all must have read the same.
+// Counts are stored once for all layers, so that all layers must have read the same documents.
 TEST(MomentsFile, RefusesLayersThatReadDifferently) {
   ModelConfig config;
   config.n_layers = 2;
@@ -129,7 +129,7 @@ TEST(MomentsFile, RefusesLayersThatReadDifferently) {
     write_moments(path, collector, {}, {{0, 1, 2}});
     FAIL();
   } catch (const std::logic_error& error) {
-    EXPECT_STREQ(error.what(), "layer 1 has read 0 documents, the first one 1");
+    EXPECT_STREQ(error.what(), "layer 1 has read 0 documents, but the first layer 1");
   }
   EXPECT_FALSE(std::filesystem::exists(path));
   read(1);

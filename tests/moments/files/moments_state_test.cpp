@@ -19,7 +19,7 @@ constexpr int64_t kDocuments = 10;
 const ModelConfig kConfig = small_config(3, kDim);
 const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {2, 0}};
 
-// Documents of different lengths, each with tokens of its own.
+// Documents of different lengths and with different tokens.
 std::vector<Document> documents(int64_t count = kDocuments) {
   std::vector<Document> all(static_cast<size_t>(count));
   for (size_t i = 0; i < all.size(); ++i) {
@@ -30,7 +30,7 @@ std::vector<Document> documents(int64_t count = kDocuments) {
   return all;
 }
 
-// Documents begin … end - 1 through all layers.
+// Reads documents begin … end - 1 through all layers.
 void read(MomentsCollector& collector, int64_t begin, int64_t end) {
   const std::vector<Document> all = documents();
   for (const int64_t layer : {0, 2}) {
@@ -115,7 +115,7 @@ TEST(MomentsState, OfSomethingElseIsIgnored) {
   others[1].tokens[0] = 99;
   others[1].set_digests();
   expect_ignored(state, kIdentity, others);
-  expect_ignored(state, kIdentity, documents(2));  // it read more than is wanted now
+  expect_ignored(state, kIdentity, documents(2));  // it has read more documents than are wanted now
 }
 
 TEST(MomentsState, MoreDocumentsGoOn) {
@@ -135,7 +135,7 @@ TEST(MomentsState, EveryDamageStartsOver) {
     bytes[offset] = static_cast<char>(bytes[offset] ^ 0x10);
     write_file_atomically(state, bytes);
     MomentsCollector collector(kConfig, kHeads, {.blocks = kBlocks});
-    // The header's padding holds nothing; everything else does.
+    // Only the header's padding may change without an error.
     if (whole[offset] != ' ') {
       EXPECT_EQ(restore_state(state, collector, kIdentity, documents()), 0) << offset;
     }

@@ -15,10 +15,10 @@ namespace {
 constexpr int64_t kThreads = 8;
 constexpr int64_t kHeads = 2;
 constexpr int64_t kDim = 4;
-constexpr int64_t kRows = 2;  // of a batch
+constexpr int64_t kRows = 2;  // rows of a batch
 constexpr int64_t kBatches = 24;
 
-// It says how RoPE turned the vectors, so that each add() turns them back.
+// It says how RoPE rotated the vectors, so that each add() rotates them back.
 constexpr const char* kConfig = R"({"model_type": "llama", "num_hidden_layers": 8,
   "num_attention_heads": 2, "num_key_value_heads": 2, "hidden_size": 8, "head_dim": 4,
   "intermediate_size": 8, "vocab_size": 8, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
@@ -34,7 +34,7 @@ TensorShape shape() {
           .config = kConfig};
 }
 
-// Batches have lengths and positions of their own, more of them than are remembered.
+// Batches differ in lengths and positions; there are more of them than are remembered.
 int64_t length(int64_t batch) { return 3 + batch % 90; }
 at::Tensor vectors(int64_t batch, int64_t layer) {
   const auto generator =
@@ -48,8 +48,8 @@ void add(SharedMoments& moments, int64_t layer, int64_t batch) {
   moments.add(layer, documents, x, x * 2, at::arange(length(batch)) + batch % 7);
 }
 
-// Each thread's batches fall into blocks of its own, so that their sums have the same bits
-// whichever thread is first.
+// Each thread's batches belong to blocks of its own, so that their sums are equal bit for bit,
+// whatever the order of the threads.
 void in_threads(const std::function<void(int64_t)>& work) {
   std::vector<std::jthread> threads;
   for (int64_t thread = 0; thread < kThreads; ++thread) {
@@ -71,7 +71,7 @@ void expect_same(const SharedMoments& found, const SharedMoments& expected) {
   };
   ASSERT_EQ(some.accumulated.size(), 2);
   pairs(0, [](const at::Tensor& a, const at::Tensor& b) { EXPECT_TRUE(a.equal(b)); });
-  // Of those before RoPE some are sums over all blocks, in the order in which threads came.
+  // Some sums before RoPE are over all blocks, in the order in which threads added them.
   pairs(1, [](const at::Tensor& a, const at::Tensor& b) {
     EXPECT_TRUE(at::allclose(a, b, 1e-12, 1e-9));
   });
@@ -162,7 +162,7 @@ TEST(SharedMoments, APartOfABatchIsNeverSeen) {
     } catch (const InputError&) {
       EXPECT_EQ(thread, 3);
     } catch (const UsageError& error) {
-      EXPECT_NE(std::string(error.what()).find("begin new ones"), std::string::npos);
+      EXPECT_NE(std::string(error.what()).find("start new ones"), std::string::npos);
     }
   });
   EXPECT_THROW(moments.all(), UsageError);
@@ -190,7 +190,8 @@ TEST(SharedMoments, RefusesABatchAsAWhole) {
   expect_same(moments, once);
 }
 
-// Batches whose rows are of one block each, as a watch adds them: some rows are summed as one.
+// Batches whose rows all belong to one block, as a watch adds them: some rows are added up
+// together.
 TEST(SharedMoments, RowsOfABlockAddUp) {
   TensorShape plain = shape();
   plain.config.clear();
@@ -238,7 +239,7 @@ TEST(SharedMoments, SumsGrowToo) {
                            whole.all().streams(StreamKind::key).total.products));
 }
 
-// Compared with each other one by one, so many documents would take an hour.
+// If each pair of documents were compared, so many would take an hour.
 TEST(SharedMoments, TheSumOfManyDocumentsTakesNoLongerThanTheyDo) {
   constexpr int64_t kMany = 400'000;
   const TensorShape small{

@@ -18,7 +18,7 @@ at::Tensor vectors(int64_t heads, int64_t tokens, uint64_t seed) {
   return at::randn({heads, tokens, kDim}, at::make_generator<at::CPUGeneratorImpl>(seed)) + 3;
 }
 
-// Of query head 1: mean, and the covariance as a full matrix of sums.
+// Compares query head 1: its mean, and its covariance as a full matrix of sums.
 void expect_moments(TensorCapture& capture, const at::Tensor& x, const at::Tensor& t) {
   const CaptureMoments moments = capture.layer(1);
   const StreamSet queries = moments.streams(StreamKind::query);
@@ -52,7 +52,8 @@ TEST(TensorCapture, HoldsTheMomentsOfAllDocuments) {
   EXPECT_EQ(capture.layer(0).counts.total_documents(), 0);
 }
 
-// A model that is being trained: gradients are wanted, and float32 may be rounded to bfloat16.
+// As in a model that is being trained: gradients are enabled, and float32 may be rounded to
+// bfloat16.
 TEST(TensorCapture, TheCallersSettingsNeitherMatterNorChange) {
   at::globalContext().setFloat32MatmulPrecision("medium");
   TensorCapture capture(kShape);
@@ -115,7 +116,7 @@ TEST(TensorCapture, PositionsThatComeAgain) {
   expect_moments(capture, at::cat(x, 1)[1].to(at::kDouble), at::cat(t).to(at::kDouble));
 }
 
-// As projections give them, a token's heads side by side: [rows, heads, T, d].
+// With the strides of projections, where a token's heads are adjacent: [rows, heads, T, d].
 at::Tensor batch(int64_t rows, int64_t heads, int64_t tokens, uint64_t seed) {
   return vectors(rows * tokens, heads, seed).view({rows, tokens, heads, kDim}).transpose(1, 2);
 }

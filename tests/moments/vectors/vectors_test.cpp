@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kHeadDim = 3;
 
-// n rows of a document; the numbers say which they are.
+// n rows of a document; their numbers identify them.
 struct Rows {
   Rows(int64_t document, int32_t n) : example_id(document) {
     for (int32_t i = 0; i < n; ++i) {
@@ -40,7 +40,7 @@ void append_to(std::vector<T>& all, const std::vector<T>& more) {
 
 class Vectors : public testing::TestWithParam<int64_t> {};
 
-// Whether rows go out at every append, now and then, or only at the end.
+// Rows are written at every append, now and then, or only at the end.
 INSTANTIATE_TEST_SUITE_P(Memory, Vectors, testing::Values(0, 2000, 1 << 30));
 
 TEST_P(Vectors, ReadsWhatWasWritten) {
@@ -63,7 +63,7 @@ TEST_P(Vectors, ReadsWhatWasWritten) {
     }
   }
   writer.finish();
-  writer.finish();  // does nothing more
+  writer.finish();  // a second call does nothing
 
   const VectorsReader reader(folder.path());
   EXPECT_EQ(reader.streams(), keys);
@@ -128,7 +128,7 @@ TEST(VectorsWriter, NamesTheFolderItCannotMake) {
 
 TEST(VectorsWriter, NoticesAFileThatVanished) {
   const TemporaryFolder folder;
-  VectorsWriter writer(folder.path(), kHeadDim, 0);  // nothing waits in memory
+  VectorsWriter writer(folder.path(), kHeadDim, 0);  // nothing stays in memory
   writer.append({0, 0, StreamKind::query}, Rows(1, 10).view());
   fs::remove(folder.path() / "vectors/l00h00q/data.parquet");
   EXPECT_THROW(writer.append({0, 0, StreamKind::query}, Rows(2, 10).view()), SystemError);

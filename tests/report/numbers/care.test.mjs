@@ -1,4 +1,4 @@
-// What the page is unsure of: flags, axes that changed, changes that mean nothing, and the heads to look at.
+// What the page is unsure about: flags, axes that changed, changes without meaning, and the heads to look at.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ test("flags of heads.csv stand in the table and are found by search", async () =
 
 test("a word that no row can have is said, with the nearest one", async () => {
   const { page, close } = await open(browser, report("many"), "#view=table&search=neer_tie");
-  assert.equal(await page.innerText(".notice:visible"), "No row has neer_tie. near_tie is near.");
+  assert.equal(await page.innerText(".notice:visible"), "No row has neer_tie. Similar: near_tie.");
   await page.fill('[aria-label="Search"]', "qqqqqqqq");
   await settled(page);
   assert.equal(await page.innerText(".notice:visible"), "No row has qqqqqqqq.");
@@ -59,7 +59,7 @@ test("a head's panel says what not to trust, in sentences", async () => {
     assert.equal(told[flag][0], "here", flag);
     assert.ok(sentences[flag].length > 30 && told[flag][1].includes(sentences[flag]), flag);
   }
-  // And where else: each name leads there.
+  // Other checkpoints with the flag are listed, and each label leads there.
   const elsewhere = all.filter((one) => one.layer === row.layer && one.q_head === row.q_head && one !== row && has(one, "near_tie"));
   for (const { checkpoint } of elsewhere.slice(0, 6)) assert.ok(told.near_tie[1].includes(checkpoint), checkpoint);
   const other = all.find((one) => moved(one, row));
@@ -92,11 +92,11 @@ test("where the axis changed, marks are hollow and lines broken", async () => {
   const steps = (d) => (d ? d.split("M").length - 1 : 0);
   const upTo = all.filter((row) => labels(all).indexOf(row.checkpoint) <= labels(all).indexOf(third) && row.checkpoint !== first);
   assert.equal(steps(await page.getAttribute(".trail.broken.all", "d")), upTo.filter((row) => has(row, "axis_changed")).length);
-  // A portrait of numbers that need no axis has none of it.
+  // A portrait of numbers that need no axis shows no such marks.
   await go(page, `view=explore&at=${third}&trails=all&x=r2cv_q&y=r2cv_k`);
   assert.equal(await page.locator(".point.moved").count(), 0);
   assert.equal(await page.getAttribute(".trail.broken.all", "d"), "");
-  // Over training, of one head and of the selected ones.
+  // Over training, for one head and for the selected ones.
   const { layer, q_head } = moved[0];
   const breaks = all.filter((row) => row.layer === layer && row.q_head === q_head && has(row, "axis_changed")).length;
   await go(page, `view=explore&head=${layer}.${q_head}&heads=${layer}.${q_head}`);
@@ -124,9 +124,9 @@ test("changes across an axis are not comparable; the others are those of changes
   }
   assert.equal(await page.locator(".heads-grid .cell.incomparable").count(), lost.length);
   assert.match(await page.innerText(".ramp-legend"), new RegExp(`not comparable:\\s+${lost.length} heads\\s*, PC0 is another axis`));
-  // Of a number per token between contexts: none is.
+  // A number per token between contexts: no change is comparable.
   await go(page, `view=explore&since=${second}&colour=change_alpha_k`);
-  assert.match(await page.innerText(".ramp-legend"), /not comparable:\s+48 heads\s*, a number per token, of another context/);
+  assert.match(await page.innerText(".ramp-legend"), /not comparable:\s+48 heads\s*, a number per token, at another context/);
   await go(page, `view=explore&since=${second}&colour=change_r2cv_k`);
   assert.equal(await page.locator(".heads-grid .cell.incomparable").count(), 0);
   await close();
@@ -142,14 +142,14 @@ test("the overview says which heads to look at, and which to read with care", as
       made.map((row) => [row.dataset.heads, row.querySelector(".sentence").innerText, row.children[row.children.length - 2].innerText, row.lastElementChild.innerText.replace("\n", " ")]),
     );
     assert.equal(rows.length, 10);
-    // Phases have contexts of their own, and the first and last checkpoint are compared all the same.
+    // Phases have contexts of their own, but the first and the last checkpoint are still compared.
     const said = await page.innerText(".card:has(table.top-heads)");
     assert.match(said, /different contexts, on which R² depends/);
     assert.doesNotMatch(said, /Only checkpoints at the context of the last one/);
-    // The first lines of the file; heads with the same keys and the same sentence are one.
+    // The first lines of the file; heads with the same keys and the same sentence share a line.
     const names = ({ layer, q_heads }) => q_heads.map((q_head) => name({ layer, q_head })).join();
     const noChange = ({ effect }) => (changed && Math.abs(effect) < changed.min_change ? "too small" : "within noise");
-    // A head whose axis moved says when it last did.
+    // Where a head's axis moved, the line says when it last did.
     const axis = ({ layer, q_heads, axis_changed }) => {
       const first = labels(all).filter((label) => label !== "init")[0];
       const mine = all.filter((row) => Number(row.layer) === layer && q_heads.includes(Number(row.q_head)) && row.checkpoint !== first);
@@ -172,7 +172,7 @@ test("the overview says which heads to look at, and which to read with care", as
       assert.equal(doubts[flag][2], String(new Set(with_it.map(name)).size), flag);
       assert.ok(doubts[flag][3].length > 20, flag);
     }
-    // A head opens with what changed; a number selects its heads.
+    // A button opens the head; a number selects its heads.
     await page.click("table.top-heads tbody tr:first-child button");
     await settled(page);
     assert.equal(await page.innerText("#head-title"), `Layer ${top[0].layer}, head ${top[0].q_head}`);
@@ -199,7 +199,7 @@ test("what heads to look at cost the loss stands beside them, of the smallest se
   const none = await page.$$eval("table.top-heads tbody tr", (all, position) => all.slice(2).map((row) => row.children[position].innerText), at);
   assert.ok(none.every((text) => text === "–"));
   await close();
-  // A run without edits has no such column.
+  // A run without edits does not have this column.
   const other = await open(browser, report("shipped"), "#view=overview");
   assert.ok(!(await other.page.$$eval("table.top-heads thead th", (all) => all.map((one) => one.textContent))).includes("loss"));
   await other.close();

@@ -1,4 +1,4 @@
-// What Vega drew on a page, mark by mark, held against the files of the run. A row that none of the checks below knows is
+// Compares every mark that Vega drew on a page with the files of the run. A row that none of the checks below knows is
 // a number without a source.
 import { Effects } from "./effects.mjs";
 import { lookUp } from "./numbers.mjs";
@@ -21,7 +21,7 @@ const LINES = {
 const PARTS = { offset: "pc0_offset", "position of queries": "pc0_pos_q", "position of keys": "pc0_pos_k", content: "pc0_content" };
 const CURVES = { predicted: "dist_pred", actual: "dist_actual" };
 
-/** Draws all figures of the page; of each its marks: what they are of, and where they stand. */
+/** Draws all figures of the page; returns the data and the positions of their marks. */
 export async function drawings(page) {
   const names = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).figure_names);
   const found = {};
@@ -41,7 +41,7 @@ export async function drawings(page) {
   return found;
 }
 
-/** What is wrong with what a page's figures show, and how many numbers were held against the files. */
+/** The errors in a page's figures, and how many numbers were compared with the files. */
 export function wrongInDrawings(files, blob, drawn) {
   const problems = [];
   let checked = 0;
@@ -64,7 +64,7 @@ export function wrongInDrawings(files, blob, drawn) {
   return { problems, checked };
 }
 
-/** Marks of numbers stand where these are: their places lie on a straight line over them. */
+/** The positions of marks of numbers must be a linear function of the numbers. */
 function outOfLine(name, kind, items, logarithmic) {
   const number = { symbol: (d) => d.mean, rule: (d) => (name.startsWith("bars") ? d.se_low : d.mean) }[kind];
   if (!number) return null;
@@ -104,7 +104,7 @@ class Check {
     this.effects = new Effects(files, blob.figures[figure]);
   }
 
-  /** Null: it is what the files have. */
+  /** Null: the row agrees with the files. */
   row(datum, name) {
     const { checkpoint } = datum;
     if (this.figure === "ablate" && "kind" in datum) return this.effect(this.effects.ofCheckpoint(datum, name), datum);
@@ -131,7 +131,7 @@ class Check {
     return keys.length === 1 && thresholds.includes(datum[keys[0]]) ? null : "a row of no known kind";
   }
 
-  /** Labels with their context at the end, as legends have them. */
+  /** A label that ends with its context, as in legends. */
   labelOf(shown) {
     const all = this.files.labels();
     return all.includes(shown) ? shown : (all.find((label) => shown === `${label} @${this.entry(label)?.context}`) ?? shown);
@@ -252,7 +252,7 @@ class Check {
     return this.numbers({ value: average(values), heads: heads.length, se }, datum);
   }
 
-  /** A head of a portrait; panels are named, not their rows. */
+  /** A head of a portrait; the panel is named, not the row. */
   head(datum, name) {
     const panel = Number(/(?:heads|panel|points)[_ ](\d+)/.exec(name)?.[1]);
     const spec = this.blob.figures[this.figure];
@@ -286,7 +286,7 @@ class Check {
     return this.numbers({ share: pair[1] / all, se: se === null ? null : se / all }, datum);
   }
 
-  /** Mean over the RoPE heads that turn by the commonest angles: [theta, mean]. */
+  /** The mean over the RoPE heads with the most common angles: [theta, mean]. */
   pairs(label, key) {
     const name = `pairs ${label} ${key}`;
     if (!this.files.read.has(name)) {
@@ -325,7 +325,7 @@ class Check {
     return this.numbers({ logit, se, low: logit - (se ?? 0), high: logit + (se ?? 0) }, datum);
   }
 
-  /** Of a mean over heads, which tables do not have. */
+  /** The error of a mean over heads, which is not in the tables. */
   errorOf(label, key, x) {
     const stated = this.summary?.curves?.[label]?.[key];
     return stated?.se[stated.x.indexOf(x)] ?? null;
@@ -345,7 +345,7 @@ class Check {
     return this.numbers({ plasticity: average(found.map(Number)), se: this.errorOf(label, "plasticity", x) }, datum);
   }
 
-  /** Numbers in bars are those of the bar that they stand in, per cent; in cells, of the cell. */
+  /** Numbers in bars must be those of the bar, in per cent; numbers in cells those of the cell. */
   texts(texts, marks) {
     const bars = marks.filter(({ kind }) => kind === "rect").flatMap(({ items }) => items).map(({ datum }) => datum);
     return texts.flatMap(({ datum, text }) => {
@@ -359,7 +359,7 @@ class Check {
     });
   }
 
-  /** Decimals as the cell has them; very small and large numbers are in a unit that the subtitle states. */
+  /** With the decimals of the cell; very small and large numbers have a unit that the subtitle states. */
   ofCell(datum, shown) {
     const subtitle = [this.blob.figures[this.figure].title.subtitle].flat().join(" ");
     const unit = Number(/in units of ([\d.e+-]+)\./.exec(subtitle)?.[1] ?? 1);
@@ -368,7 +368,7 @@ class Check {
   }
 }
 
-/** Titles of panels are printable and as long as there is room for. */
+/** Whether a panel's title is the label, printable and shortened to the available space. */
 function isTitle(title, label) {
   const printable = label.replace(/[\u2028\u2029\u0000-\u001f]/g, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
   const text = title?.trim() ?? "";

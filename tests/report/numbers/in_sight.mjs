@@ -1,8 +1,8 @@
-// What a reader sees of the page's numbers.
+// Collects the numbers of a page that a reader sees.
 
 /**
- * Numbers that are in sight: those with a source, and digits that have none and are no part of a name. Drawings' ticks and
- * titles are scales, not numbers; figures are checked mark by mark (drawings.mjs).
+ * The visible numbers: those with a source, and digits without one that are not part of a name. Ticks and titles of
+ * drawings are scales, not numbers; figures are checked mark by mark (drawings.mjs).
  */
 export function inSight(page) {
   return page.evaluate(() => {
@@ -59,7 +59,7 @@ export function inSight(page) {
       selected: new Set((fragment.get("heads") ?? "").split("_").filter(Boolean)).size,
       tableRows: count(".heads-table tbody tr"),
       tablePage: 1,
-      // Layer and head are always there, and so in no list.
+      // Layer and head are always shown, so the list of columns does not have them.
       columns: [count(".heads-table thead th"), 2 + document.querySelectorAll('[aria-multiselectable="true"] .picker-option').length],
       incomparable: count(".heads-grid .cell.incomparable"),
       lines: (chart?.querySelectorAll("g.series").length ?? 0) - 1,

@@ -1,5 +1,5 @@
-// Where numbers of a page are from: reads `data-number` (report/src/data/source.ts) and the files of the run, and says
-// what is wrong with a number as it stands on the page.
+// Finds the source of a number on a page: reads `data-number` (report/src/data/source.ts) and the files of the run, and
+// reports numbers that differ from their source.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -11,7 +11,7 @@ const Z = 1.959963984540054;
 
 const parsed = (text) => Number(text.replaceAll(",", "").replaceAll("−", "-").replace(/^\+/, ""));
 const decimalsOf = (text) => /\.(\d+)/.exec(text)?.[1].length ?? 0;
-/** Whether `text` is `value`, rounded to the decimals of `text`; numbers of heads stand in the page as float32. */
+/** Whether `text` is `value`, rounded to the decimals of `text`; the page holds numbers of heads as float32. */
 function rounds(text, value, loss = 2e-7) {
   return Math.abs(parsed(text) - value) <= 0.5000001 * 10 ** -decimalsOf(text) + Math.abs(value) * loss;
 }
@@ -40,7 +40,7 @@ export class Files {
     return this.read.get(file);
   }
 
-  /** The row of a table, by the name that the page gives it. */
+  /** The row of a table, by the name in the source. */
   row(file, name) {
     const key = `by name ${file}`;
     if (!this.read.has(key)) {
@@ -80,7 +80,7 @@ export class Files {
     );
   }
 
-  /** The flags of both tables by head, at a checkpoint or ("*") at any of the run. */
+  /** The flags of both tables by head, at one checkpoint, or with "*" at any checkpoint of the run. */
   flagged(label, flag) {
     const found = new Set();
     const random = new Set(this.labels((row) => row.flag?.includes("random_weights")));
@@ -92,7 +92,7 @@ export class Files {
   }
 }
 
-/** A name as its table has it, without the apostrophe against formulas. */
+/** A name as in its table, without the apostrophe against formulas. */
 const bare = (name) => (/^'+[=+\-@\t\r]/.test(name ?? "") ? name.slice(1) : name);
 
 function classOf(r_q, r_k) {
@@ -107,7 +107,7 @@ function classOf(r_q, r_k) {
 const at = (object, path) => path.split(".").reduce((found, key) => found?.[key], object);
 const finite = (text) => (text === "" || text === undefined || text === null || text === "nan" ? null : Number(text));
 
-/** What a summary says under a row (a label, a pair, a head to look at) and a path of keys. */
+/** The entry of a summary under a row (a label, a pair, a head to look at) and a path of keys. */
 function fromSummary(summary, row, path) {
   if (row === "") return at(summary, path);
   const top = /^top_heads\/(\d+)\.(\d+)$/.exec(row);
@@ -125,7 +125,7 @@ function fromSummary(summary, row, path) {
 
 const errorKey = { change: "se", effect: "effect_se" };
 
-/** { value, se, low, high, second, text } of a number; undefined: nothing is known of it. */
+/** { value, se, low, high, second, text } for a number; undefined: the source is unknown. */
 export function lookUp(files, from) {
   const [, kind, file, row, column] = /^(?:(count|mean|share|interval):)?([a-z]+\.[a-z]+):(.*):([^:]*)$/s.exec(from) ?? [];
   if (!file) return undefined;
@@ -196,7 +196,7 @@ const unique = (files, column) =>
   new Set(files.rows("qk.csv").map((row) => (column === "q_head" ? `${row.layer}.${row.q_head}` : (row.pc ?? "0")))).size;
 const pairOf = (labels, row) => labels.flatMap((from) => labels.map((to) => [from, to])).find(([from, to]) => row === `${from} → ${to}`);
 
-/** What is wrong with a number as the page shows it; null: nothing. */
+/** The error in a number as the page shows it; null: none. */
 export function wrong(files, { from, text, percent, absolute }, seen) {
   const shown = text.replace(/\s+/g, " ").trim();
   if (/± 0(?:\.0*)?(?!\.?\d)/.test(shown)) return `${shown}: an error of zero is no certainty`;
@@ -211,14 +211,14 @@ export function wrong(files, { from, text, percent, absolute }, seen) {
   }
   const scale = percent ? 100 : 1;
   const value = found.value === null || found.value === undefined ? null : scale * (absolute ? Math.abs(found.value) : found.value);
-  // Column of errors.
+  // The column of errors.
   const least = new RegExp(`^<(${NUMBER})$`).exec(shown);
   if (least) return value !== null && value > 0 && value < parsed(least[1]) * (1 + 2 ** -8) ? null : `the file has ${value}`;
   if (shown === "–" && from.endsWith("_se")) return value ? `the file has ${value}` : null;
   const [first, ...rest] = shown.match(new RegExp(NUMBER, "g")) ?? [];
   if (first === undefined) return value === null || Number.isNaN(value) ? null : `the file has ${value}`;
   if (value === null) return "the file has no number";
-  // Points of series stand in the page with 16 bits.
+  // The page holds points of series with 16 bits.
   const loss = from.endsWith("_se") ? 2 ** -8 : /^(bands|curves)\.csv/.test(from) ? 2 ** -16 : 2e-7;
   if (!rounds(first, value, loss)) return `the file has ${value}`;
   const error = new RegExp(`± (<?)(${NUMBER})`).exec(shown);
@@ -235,7 +235,7 @@ export function wrong(files, { from, text, percent, absolute }, seen) {
   return rest.length === 1 && second !== undefined && rounds(rest[0], second) ? null : "numbers without a source";
 }
 
-/** What counts the page itself, by the files and by what else is in sight (`seen`: inSight()). */
+/** Checks numbers that the page counts itself, by the files and by what else is visible (`seen`: inSight()). */
 function wrongOfPage(files, what, shown, seen) {
   const measured = (label) => files.rows("qk.csv").filter((row) => (label === undefined || row.checkpoint === label) && Number(row.pc ?? 0) === 0);
   const random = new Set(files.rows("qk.csv").flatMap((row) => (/random_weights/.test(row.flag ?? "") ? [row.checkpoint] : [])));
@@ -282,7 +282,7 @@ const leaves = (value) => {
   return Object.entries(value).flatMap(([key, one]) => (leaves(one).length ? [key, ...leaves(one)] : []));
 };
 const flat = (value) => (typeof value === "object" ? (value?.map?.(String).join(",") ?? JSON.stringify(value)) : String(value)).replace(/[\s,]+/g, "").replace(/^true$/, "yes").replace(/^false$/, "no");
-/** Ends of an interval stop at the limits of the statistic. */
+/** The ends of an interval are cut at the limits of the statistic. */
 const limited = (text, value, loss) => [value, Math.max(value, 0), Math.min(value, 1), Math.max(value, -1)].some((end) => Math.abs(parsed(text) - end) <= 0.5000001 * 10 ** -decimalsOf(text) + loss + 1e-7 * Math.abs(value));
 
 /** The binomial interval (Wilson) of a share, in per cent. */

@@ -1,4 +1,4 @@
-// Every number of a page says where it is from, and is what stands there: on every page of every run.
+// Every number of a page states its source and equals it: on every page of every run.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, open, report, settled } from "../browser.mjs";
@@ -10,7 +10,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** Looks at what is in sight; two numbers with one source are also the same where they have as many decimals. */
+/** Checks what is visible; two numbers with one source must also be equal where they have as many decimals. */
 async function check(page, files, where, bySource) {
   await settled(page);
   const { found, naked, seen } = await inSight(page);

@@ -1,4 +1,4 @@
-// For everyone: axe finds nothing, the keyboard reaches everything, a phone shows it.
+// Accessibility: axe finds nothing, the keyboard reaches everything, and a phone shows it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -49,7 +49,7 @@ test("the keyboard alone reaches a head, selects, filters and sorts", async () =
   };
   const focused = () =>
     page.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent);
-  /** Tabs until something with this name has the focus. */
+  /** Presses Tab until an element with this name has the focus. */
   const tabTo = async (wanted) => {
     for (let i = 0; i < 80; ++i) {
       await page.keyboard.press("Tab");
@@ -82,7 +82,7 @@ test("the keyboard alone reaches a head, selects, filters and sorts", async () =
   await tabTo("head 3");
   await press("Enter");
   assert.equal(await page.innerText("#head-title"), "Layer 2, head 3");
-  // A selection by numbers stands for the brush.
+  // Selecting by numbers replaces the brush.
   await page.locator(".range-form summary").focus();
   await press("Enter");
   await tabTo("r_q from");

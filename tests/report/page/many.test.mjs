@@ -1,4 +1,5 @@
-// A run with a heads.csv of some fifty numbers: they are found, drawn, listed, and missing where they are missing.
+// A run with a heads.csv of about fifty numbers: they can be found, drawn and listed, and missing ones are shown as
+// missing.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +29,7 @@ test("one of fifty is found in its group, colours the grid and is an axis", asyn
   const cell = (layer, head) => page.getAttribute(`.cell[data-head="${8 * layer + head}"]`, "aria-label");
   assert.equal(await cell(2, 3), `Layer 2, head 3: ${name} ${shown(of(2, 3).bias_strength, 5)}`);
   const colours = await page.$$eval(".cell[data-head]", (all) => new Set(all.map((one) => one.style.getPropertyValue("--c"))).size);
-  assert.ok(colours > 40, `${colours} colours`); // numbers of a thousandth are told apart
+  assert.ok(colours > 40, `${colours} colours`); // differences of a thousandth are visible
   await choose(page, "up", "bias_strength");
   await choose(page, "across", "rank90_q");
   const absent = heads.filter((row) => row.checkpoint === "s10000" && (row.bias_strength === "" || row.rank90_q === ""));

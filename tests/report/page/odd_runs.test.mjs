@@ -1,4 +1,4 @@
-// Runs that are not as one would like: hostile names, missing numbers, one checkpoint, one head, no summary.
+// Unusual runs: hostile names, missing numbers, one checkpoint, one head, no summary.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { downloaded, launch, open, readCsv, readSummary, readTable, report, settled, shown } from "../browser.mjs";
@@ -10,7 +10,7 @@ after(() => browser.close());
 const HOSTILE = "</script><script>alert('label')</script><img src=x onerror=alert(1)>";
 const VIEWS = ["overview", "explore", "flow", "table", "provenance"];
 
-/** Opens every view; nothing may be asked for, complained about or shown as undefined. */
+/** Opens every view; there must be no request, no error and no "undefined". */
 async function walk(name) {
   const opened = await open(browser, report(name));
   const { page, noted } = opened;
@@ -52,12 +52,12 @@ test("missing numbers are shown as missing", async () => {
   const rows = await page.$$eval(".head-numbers tbody tr", (all) => all.map((row) => row.innerText));
   for (const row of rows) assert.match(row, /no class\s+no_position\s+–\s+–\s+0\.\d+ ± 0\.\d+/s);
   assert.equal(await page.getAttribute('[aria-label="Layer 2, head 3: missing"]', "role"), "gridcell");
-  // Measured at nine checkpoints of ten.
+  // It was measured at nine of ten checkpoints.
   assert.equal(
     await page.getAttribute('[aria-label^="Layer 5, head 5"]', "aria-label"),
     "Layer 5, head 5: not measured",
   );
-  // A value without its error stands alone.
+  // A value without an error is shown alone.
   await page.evaluate(() => (location.hash = "#view=explore&head=4.1"));
   await settled(page);
   const alone = readTable("hostile").find((row) => row.layer === "4" && row.q_head === "1" && row.pc === "0");
@@ -108,7 +108,7 @@ test("lines and trails keep to one context", async () => {
   await settled(page);
   const path = await page.getAttribute('[data-statistic="mean r_q"] .series .line', "d");
   assert.equal(path.match(/[ML]/g).join(""), "MLLMLL");
-  // What the last checkpoint is held against is the first one at its context.
+  // The last checkpoint is compared with the first one at its context.
   assert.ok((await page.innerText('[data-statistic="mean r_q"] .tile-from')).startsWith(`${labels[3]}:`));
   await page.evaluate((at) => (location.hash = `#${new URLSearchParams({ view: "explore", at, trails: "all" })}`), labels[4]);
   await settled(page);
@@ -205,13 +205,13 @@ test("names that every object has, two contexts, steps that double, a column wit
     return (selector) => page.$$eval(`[data-figure="${name}"] ${selector}`, (all) => all.map((one) => one.textContent));
   };
   assert.deepEqual(await (await drawn("how_positional"))(".role-legend-label text"), ["R² of queries", "R² of keys"]);
-  // Ticks of legends do not touch, also where what lies below 0 is a short part of them.
+  // Ticks of legends do not touch, even where the negative part is short.
   for (const name of ["depth_r_q", "depth_r_k"]) {
     await drawn(name);
     const boxes = await page.$$eval(`[data-figure="${name}"] .role-legend-label text`, (all) => all.map((one) => one.getBoundingClientRect()).map(({ left, right }) => [left, right]));
     boxes.slice(1).forEach(([left], i) => assert.ok(left > boxes[i][1] + 2, `${name}: ${boxes}`));
   }
-  // The loss: by position in as many bins as its context has, and an error only where there is one.
+  // The loss has as many bins as its context needs, and an error only where one exists.
   const losses = await page.$$eval("table.losses tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
   assert.deepEqual(losses.map(([label]) => label), ["hasOwnProperty", ...names]);
   for (const [label, first, second, ...rest] of losses) {

@@ -1,4 +1,4 @@
-// Paper: everything is drawn, nothing is cut, colours are kept, the checkpoint is named.
+// Print: everything is drawn, nothing is cut, colours are kept, the checkpoint is named.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, open, readTable, report, settled } from "../browser.mjs";
@@ -10,7 +10,7 @@ after(() => browser.close());
 const PAPER = { viewport: { width: 703, height: 1030 }, colorScheme: "dark" }; // A4 within its margins
 const VIEWS = ["overview", "explore&head=3.5&heads=3.5_4.1&colour=r_k", "flow&moved=mixed_mixed", "table", "provenance"];
 
-/** Tables, figures and boxes whose content does not fit them or the page. */
+/** Tables, figures and boxes that are too small for their content, or too large for the page. */
 const cut = (page) =>
   page.evaluate(() =>
     [...document.querySelectorAll(".scroller, .grid-scroll, table, svg.chart, .figure-canvas")]
@@ -32,7 +32,7 @@ test("figures that were not scrolled to are on the paper", async () => {
   assert.ok((await page.locator("[data-figure] svg").count()) < 6);
   const pdf = await page.pdf({ format: "A4" });
   assert.equal(await page.evaluate(() => window.printed), 6);
-  // The same as after all of them were seen: they were there in time.
+  // The same as after all figures were seen, so they were drawn in time.
   const again = await page.pdf({ format: "A4" });
   assert.ok(Math.abs(pdf.length - again.length) < 200, `${pdf.length} ${again.length}`);
   await close();
@@ -59,10 +59,10 @@ test("every view fits the paper, in ink on white, with its checkpoint", async ()
       );
       assert.ok(colours.every(([adjust]) => adjust === "exact"));
       assert.equal(await page.locator(".heads-grid").evaluate((grid) => getComputedStyle(grid).breakInside), "avoid");
-      // The colours of a light page: the middle of the diverging ones is nearly white there.
+      // The colours of a light page, where the middle of diverging colours is nearly white.
       assert.ok(colours.some(([, colour]) => colour.match(/\d+/g)?.every((channel) => channel > 180)));
     }
-    // The page is as it was afterwards.
+    // The page is unchanged afterwards.
     await page.emulateMedia({ media: "screen", colorScheme: "dark" });
     await settled(page);
     assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), ground);

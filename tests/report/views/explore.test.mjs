@@ -1,4 +1,4 @@
-// Portrait, grid and heads: time, clicks, brush, filters, links; numbers against qk.csv.
+// Portrait, grid and heads: time, clicks, brush, filters, links; numbers compared with qk.csv.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { choose, launch, open, portraitSpot, readTable, report, settled, shown, withError } from "../browser.mjs";
@@ -12,7 +12,7 @@ before(async () => {
 after(() => browser.close());
 
 const pc0 = (label) => table.filter((row) => row.checkpoint === label && row.pc === "0");
-/** Where a number pair stands on the screen. */
+/** The position of a pair of numbers on the screen. */
 async function spot(page, r_q, r_k) {
   const box = await page.locator("svg.portrait").boundingBox();
   const scale = box.width / 560;
@@ -150,7 +150,7 @@ test("a click opens a head with qk.csv's numbers, components, history and siblin
   await page.click('.sibling:has-text("head 1")');
   await settled(page);
   await fragment(page, "head", "5.1");
-  // The portrait answers clicks too.
+  // The portrait reacts to clicks too.
   const target = pc0("s5000").find((row) => row.layer === "7" && row.q_head === "2");
   await page.evaluate(() => scrollTo(0, 0));
   const at = await spot(page, Number(target.r_q), Number(target.r_k));
@@ -198,7 +198,7 @@ test("every quantity colours the grid and says its number", async () => {
   const { page, close } = await open(browser, report("demo"), "#view=explore&at=s3000&since=s1000");
   const row = pc0("s3000").find((r) => r.layer === "1" && r.q_head === "4");
   const first = pc0("s1000").find((r) => r.layer === "1" && r.q_head === "4");
-  // What is chosen, how it is shown, what the address says, what the cell says.
+  // The choice, how it is displayed, the address, and the text of the cell.
   const expected = [
     ["r_q", "value", "r_q", `r_q ${shown(row.r_q)}`],
     ["r_q", "error", "r_q_se", `standard error of r_q ${shown(row.r_q_se)}`],
@@ -239,7 +239,7 @@ test("a link brings back view, checkpoint, selection and filters", async () => {
   const sorted = (text) => text.split("_").sort().join("_");
   assert.equal(sorted(now.classes), sorted(given.classes));
   assert.deepEqual({ ...now, classes: "" }, { ...given, classes: "", head: "4.3" });
-  // A link to what this run does not have opens the page as usual.
+  // A link to things that this run does not have opens the page in its initial state.
   await page.goto(page.url().split("#")[0] + "#view=nowhere&at=gone&head=99.99&layers=9-2&heads=x_1.2.3");
   await settled(page);
   assert.equal(await page.locator(".overview").isVisible(), true);
@@ -251,7 +251,7 @@ test("the list of statistics is searched, says what each means, and works by key
   const opener = page.locator('.picker-button[aria-label^="colour: "]');
   await opener.focus();
   await page.keyboard.press("Enter");
-  await page.keyboard.type("overlap"); // stands in a definition only
+  await page.keyboard.type("overlap"); // the word only occurs in a definition
   const left = page.locator(".picker-box:not([hidden]) .picker-option:not([hidden])");
   assert.deepEqual(await left.evaluateAll((all) => all.map((one) => one.dataset.key)), ["pc0_stability"]);
   assert.match(await page.innerText(".picker-box:not([hidden]) .picker-definition"), /^smallest overlap of PC0/);

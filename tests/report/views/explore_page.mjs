@@ -1,9 +1,9 @@
-// What tests of the portrait, the grid and the heads read of the page.
+// Reads from the page what tests of the portrait, the grid and the heads compare.
 
 export const onlySelected = (page) =>
   page.$$eval(".cell.selected", (cells) => cells.map((cell) => cell.getAttribute("aria-label").split(":")[0]).sort());
 export const names = (rows) => rows.map((row) => `Layer ${row.layer}, head ${row.q_head}`).sort();
-/** The address once it says so: it is written a moment after the state changed. */
+/** Waits for the address, which is written a moment after the state changed. */
 export const fragment = async (page, key, value) => {
   const says = ([name, wanted]) => new URLSearchParams(location.hash.slice(1)).get(name) === wanted;
   await page.waitForFunction(says, [key, value], { timeout: 5000 });

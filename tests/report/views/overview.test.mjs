@@ -1,4 +1,4 @@
-// The overview: every number against summary.json, figures, downloads, themes.
+// The overview: every number compared with summary.json, figures, downloads, themes.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { downloaded, error, launch, open, readSummary, report, settled, shown, withError } from "../browser.mjs";
@@ -8,13 +8,13 @@ before(async () => (browser = await launch()));
 after(() => browser.close());
 
 const CLASSES = ["position-dominated", "q-positional", "k-positional", "content-focused", "mixed"];
-// Those without a sign first.
+// Numbers without a sign come first.
 const STATISTICS = ["mean_abs_r_k", "pc0_explained_variance", "mean_r_q", "mean_r_k"];
 const FIGURES = ["position_signal", "phase_portraits", "taxonomy", "depth_r_q", "depth_r_k", "explained_variance"];
 const cells = (page, selector) =>
   page.$$eval(`${selector} tbody tr`, (rows) => rows.map((row) => [...row.children].map((c) => c.innerText.trim())));
 
-// With ± where that stays within 0 and 1, else with Wilson's interval of a share of n.
+// With ± where this stays between 0 and 1, else with Wilson's interval for a share of n.
 function shareText({ value, se }, n) {
   if (value - 2 * se >= 0 && value + 2 * se <= 1) return withError(100 * value, 100 * se, 1);
   const z = 1.959964;
@@ -81,10 +81,10 @@ test("changes are summary.json's, real or within noise; a signed mean has two ro
     for (const key of ["heads_r_q", "heads_r_k", "axes"]) assert.equal(lines[key][i], String(difference[key].length));
   }
   for (const text of ["the rows disagree", "no axis stayed"]) assert.ok(Object.values(lines).flat().some((one) => one.includes(text)), text);
-  // Both rows say what they are of.
+  // Both rows state their group of heads.
   const names = await page.$$eval('[data-line^="mean_r_q"] th', (all) => all.map((one) => one.innerText.replace(/\s+/g, " ")));
   assert.deepEqual(names, ["mean r_q all heads, as published", "mean r_q heads whose axis stayed, signs carried"]);
-  // The count leads to its heads.
+  // The count opens its heads.
   await page.locator('[data-line="heads_r_q"] button').last().click();
   await page.waitForSelector(".heads-grid");
   assert.equal(await page.locator(".cell.selected").count(), summary.differences.at(-1).heads_r_q.length);
@@ -168,7 +168,7 @@ test("colours of the page are those of the figures", async () => {
       shown: [0, 1, 2, 3, 4].map((i) => style.getPropertyValue(`--class-${i}`)),
     };
   });
-  // Mixed heads are darker as points than as bars, in the printed portraits too.
+  // Mixed heads are darker as points than as bars, also in printed portraits.
   assert.deepEqual(used.slice(0, 4), printed.slice(0, 4));
   await close();
 });
@@ -241,7 +241,7 @@ test("a table that is wider than the page says so, until its end is reached", as
   await page.waitForFunction(() => document.querySelector('[data-more="left right"]'));
   await scroller.evaluate((one) => (one.scrollLeft = one.scrollWidth));
   await page.waitForFunction(() => document.querySelector('[data-more="left"]'));
-  // One that fits says nothing, and is no stop for the keyboard.
+  // A table that fits has no such hint and gets no keyboard focus.
   await page.setViewportSize({ width: 1900, height: 800 });
   await page.waitForFunction(() => !document.querySelector("table.changes").closest(".scroller").dataset.more);
   assert.equal(await page.getAttribute('[aria-label="What changed between checkpoints"]', "tabindex"), null);

@@ -1,4 +1,4 @@
-// The portrait: names and trails that lie where they should, any two numbers as axes, and files of it.
+// The portrait: positions of names and trails, any two numbers as axes, and saving it as a file.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { choose, downloaded, launch, open, portraitSpot, readTable, report, settled } from "../browser.mjs";
@@ -55,7 +55,7 @@ test("the portrait takes any two numbers, and a link keeps them", async () => {
   assert.equal(link.get("x"), "explained_variance");
   assert.match(await page.textContent('[data-axis="x"]'), /^explained variance of PC0/);
   assert.equal(await page.locator(".portrait .threshold, .portrait .zone").count(), 0);
-  /** Whether places on the screen are a straight function of numbers: the axis is theirs. */
+  /** Whether positions on the screen are a linear function of numbers, so that the axis is theirs. */
   const straight = (positions, numbers, way) => {
     const low = numbers.indexOf(Math.min(...numbers));
     const high = numbers.indexOf(Math.max(...numbers));
@@ -74,7 +74,7 @@ test("the portrait takes any two numbers, and a link keeps them", async () => {
   await page.goto(`${page.url().split("#")[0]}#view=explore&at=s9000&x=explained_variance&y=pc0_stability`);
   await settled(page);
   assert.equal(await check("s9000"), axes); // the same axes at every checkpoint
-  // A selection by numbers follows the axes.
+  // Selecting by numbers follows the axes.
   await page.click(".range-form summary");
   await page.fill('[aria-label="explained_variance from"]', "0.3");
   await page.click('.range-form >> text="Select"');

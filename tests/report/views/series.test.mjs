@@ -1,4 +1,5 @@
-// A head's curves and rotary pairs: against bands.csv and curves.csv, on axes that stay while the run plays, and what is said where they are missing.
+// A head's curves and rotary pairs: compared with bands.csv and curves.csv, on axes that stay while the run plays; and
+// the text where they are missing.
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +18,7 @@ const DISTANCE = 'section[aria-label="Logits by distance"]';
 const PAIRS = 'section[aria-label="Rotary pairs"]';
 const of = (rows, label, layer, head) =>
   rows.filter((row) => row.checkpoint === label && row.layer === String(layer) && row.q_head === String(head));
-/** Centres of a curve's marks. */
+/** The centres of a curve's marks. */
 const marks = (page, selector) =>
   page.$$eval(`${selector} .marker`, (all) =>
     all.map((one) => {
@@ -29,7 +30,7 @@ const ticks = (page, selector) =>
   page.$$eval(`${selector} .tick`, (all) => all.map((one) => `${one.textContent} ${one.getAttribute("x")} ${one.getAttribute("y")}`));
 /** Offset and slope of the line through two points. */
 const through = ([a, b], [c, d]) => [b - (a * (d - b)) / (c - a), (d - b) / (c - a)];
-/** Places of the least and the largest. */
+/** The indexes of the smallest and the largest value. */
 const ends = (values) => [values.indexOf(Math.min(...values)), values.indexOf(Math.max(...values))];
 async function at(page, label) {
   await page.evaluate((to) => {
@@ -70,7 +71,7 @@ test("curves stand where curves.csv says, on axes that do not move", async () =>
   const end = (await marks(page, `${DISTANCE} .series.actual`)).at(-1);
   assert.ok(Math.abs(end[1] - (y[0] + y[1] * Number(last.value))) < 0.05);
   assert.ok(axes.some((text) => text.startsWith("0 ")) && axes.some((text) => text.startsWith("1k ")));
-  // A missing number breaks the line and its band of errors.
+  // A missing number interrupts the line and its band of errors.
   assert.equal((await page.getAttribute(`${DISTANCE} .series.actual .line`, "d")).match(/M/g).length, 2);
   assert.equal((await page.getAttribute(`${DISTANCE} .series.actual .band`, "d")).match(/M/g).length, 2);
   assert.deepEqual(noted.errors, []);

@@ -1,4 +1,4 @@
-// Steps of a reader: Back and Forward between views, a head's panel that comes into view and gives the focus back.
+// Navigation: Back and Forward between views, a head's panel that scrolls into view and returns the focus.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, open, report, settled } from "../browser.mjs";
@@ -10,7 +10,7 @@ after(() => browser.close());
 const SMALL = { viewport: { width: 1280, height: 800 } };
 const view = (page) => page.evaluate(() => document.documentElement.dataset.view);
 const focused = (page) => page.evaluate(() => document.activeElement.id || document.activeElement.getAttribute("aria-label"));
-/** Whether the panel's title is on the screen, below what stays on top. */
+/** Whether the panel's title is on the screen, below the elements that stay on top. */
 const inSight = (page) =>
   page.evaluate(() => {
     const { top, bottom } = document.getElementById("head-title").getBoundingClientRect();
@@ -24,16 +24,16 @@ test("Back and Forward move between views, and the choices stay", async () => {
   await page.waitForFunction(() => scrollY > 300 && history.state?.scroll === scrollY);
   const scrolled = await page.evaluate(() => scrollY);
   const steps = await page.evaluate(() => history.length);
-  // Not by the mouse, which would scroll up to reach it.
+  // Without the mouse, which would scroll up to reach it.
   await page.locator("nav a", { hasText: "Heads" }).evaluate((tab) => tab.click());
   await settled(page);
   assert.equal(await page.evaluate(() => scrollY), 0);
   await page.getByLabel("Checkpoint", { exact: true }).press("Home");
   await page.click('.filters >> text="mixed"');
   await settled(page);
-  await page.click("nav >> text=Table"); // at once: what was chosen belongs to the step before
+  await page.click("nav >> text=Table"); // at once: the choice belongs to the step before
   await settled(page);
-  assert.equal(await page.evaluate(() => history.length), steps + 2); // not one for each choice
+  assert.equal(await page.evaluate(() => history.length), steps + 2); // not one step per choice
   await page.goBack();
   await settled(page);
   assert.equal(await view(page), "explore");
@@ -63,7 +63,7 @@ test("opening a head shows its panel with the focus; Esc closes it and gives the
   await settled(page);
   assert.equal(await page.locator(".head-detail").isVisible(), false);
   assert.match(await focused(page), /^Layer 5, head 3/);
-  // By keyboard, with heads selected above the panel.
+  // By keyboard, with selected heads above the panel.
   await page.keyboard.press("Space");
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Space");
@@ -71,7 +71,7 @@ test("opening a head shows its panel with the focus; Esc closes it and gives the
   await settled(page);
   assert.equal(await page.innerText("#head-title"), "Layer 5, head 4");
   assert.equal(await inSight(page), true);
-  // The one that is open already comes into view again.
+  // The head that is already open scrolls into view again.
   await page.evaluate(() => scrollTo(0, 0));
   await page.locator('.cell[data-head="44"]').click();
   await settled(page);
@@ -79,7 +79,7 @@ test("opening a head shows its panel with the focus; Esc closes it and gives the
   await page.click(".head-heading >> text=Close");
   await settled(page);
   assert.match(await focused(page), /^Layer 5, head 4/);
-  // Back opens what was closed.
+  // Back opens the closed head again.
   await page.goBack();
   await settled(page);
   assert.equal(await page.innerText("#head-title"), "Layer 5, head 4");
@@ -93,7 +93,7 @@ test("a head opened from the table or by a link is in sight", async () => {
   assert.equal(await inSight(page), true);
   await page.keyboard.press("Escape");
   await settled(page);
-  assert.match(await focused(page), /^Layer 2, head 6/); // what opened it is in another view
+  assert.match(await focused(page), /^Layer 2, head 6/); // the element that opened it is in another view
   await close();
   const linked = await open(browser, report("demo"), "#view=explore&head=3.5&heads=3.5_4.1", SMALL);
   await settled(linked.page);

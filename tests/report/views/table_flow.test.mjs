@@ -77,7 +77,7 @@ test("searching, and saving what is left with qk.csv's own digits", async () => 
   assert.equal(await page.innerText(".toolbar > [role=status]"), `${expected.length} rows`);
   const saved = await downloaded(page, () => page.click("text=Download CSV"));
   assert.equal(saved.name, "demo-s7000.csv");
-  // Every component of those heads: a table without PC0 would be none.
+  // Every component of these heads: a table without PC0 could not be read.
   const whole = table.filter((row) => row.checkpoint === "s7000" && row.layer === "3");
   assert.deepEqual(readCsv(saved.bytes.toString()), whole);
   await page.fill('[aria-label="Search"]', "");
@@ -146,7 +146,7 @@ test("a search knows heads, comparisons, words and or", async () => {
   }
   await page.fill('[aria-label="Search"]', "r_x > 0.7");
   await settled(page);
-  assert.match(await page.innerText(".notice"), /^No number is called r_x/);
+  assert.match(await page.innerText(".notice"), /^There is no number r_x/);
   await page.fill('[aria-label="Search"]', "r_q >");
   await settled(page);
   assert.match(await page.innerText(".notice"), /A comparison looks like r_q > 0.7/);

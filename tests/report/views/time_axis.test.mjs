@@ -13,11 +13,11 @@ const slider = (page) => page.getByLabel("Checkpoint", { exact: true });
 const axis = (page) => page.getByLabel("axis", { exact: true });
 const now = (page) => page.innerText(".where .now");
 const share = (page) => slider(page).evaluate((one) => Number(one.value) / Number(one.max));
-/** Where the markers of queries stand in the first chart of a head, from left to right. */
+/** The positions of the queries' markers in the first chart of a head, from left to right. */
 const markers = (page) =>
   page.$$eval(".head-detail .card:first-of-type > .chart .queries .marker", (all) => all.map((one) => Number(one.getAttribute("cx"))));
 const near = (a, b, by = 0.01) => assert.ok(Math.abs(a - b) < by, `${a} and ${b}`);
-/** Where a step stands from the first positive one to the last one, from 0 to 1. */
+/** The position of a step between the first positive one and the last one, from 0 to 1. */
 const logShare = (step) => Math.log(step) / Math.log(143000);
 
 test("the timeline and a head's charts open by the experiment's axis, and 0 has a place of its own", async () => {
@@ -59,7 +59,7 @@ test("keys, the pointer and play move from checkpoint to checkpoint", async () =
   await settled(page);
   assert.equal(await now(page), "step64");
   near(await share(page), 0.06 + 0.94 * logShare(64), 1e-6);
-  // What is no pointer, such as a screen reader, moves at least to the next.
+  // Devices other than a pointer, such as a screen reader, move at least to the next checkpoint.
   await slider(page).evaluate((one) => {
     one.value = String(Number(one.value) + 0.001);
     one.dispatchEvent(new Event("input", { bubbles: true }));
@@ -77,7 +77,8 @@ test("another axis lays out the page anew and stands in the address", async () =
   const { page, noted, close } = await open(browser, report("pythia"), "#view=explore&head=1.2&at=step1000");
   await slider(page).press("ArrowRight");
   await page.waitForFunction(() => location.hash.includes("at=step2000"));
-  assert.equal(await page.evaluate(() => location.hash.includes("axis")), false); // only what differs from how the page opens
+  // only what differs from the initial state
+  assert.equal(await page.evaluate(() => location.hash.includes("axis")), false);
   await slider(page).press("ArrowLeft");
   await axis(page).selectOption("tokens");
   await settled(page);
@@ -97,7 +98,7 @@ test("another axis lays out the page anew and stands in the address", async () =
   await page.click("nav >> text=Overview");
   await settled(page);
   const byLabels = await spark();
-  await page.evaluate(() => (location.hash = "#view=overview&axis=days")); // which there is not
+  await page.evaluate(() => (location.hash = "#view=overview&axis=days")); // an axis that does not exist
   await settled(page);
   assert.notEqual(await spark(), byLabels);
   assert.deepEqual(noted.errors, []);
@@ -183,7 +184,7 @@ test("figures of a report that is written anew have the axis of the run", async 
   const odd = await figure.evaluate((one) =>
     [...one.querySelectorAll(".mark-rect path")].filter((bar) => getComputedStyle(bar).stroke !== getComputedStyle(bar).fill).length,
   );
-  assert.equal(odd, 0); // bars without seams, of their own colours
+  assert.equal(odd, 0); // bars without seams, in their own colours
   assert.deepEqual(noted.errors, []);
   await close();
 });

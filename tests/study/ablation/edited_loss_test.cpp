@@ -30,7 +30,7 @@ class EditedLossTest : public testing::Test {
 
   LossPass pass() const { return {model_, *weights_, documents_}; }
 
-  // Of all edits, and the order in which they finished.
+  // The losses of all edits, and the order in which they finished.
   std::vector<EditedLoss> measure(const std::vector<Edit>& edits) {
     std::vector<EditedLoss> losses(edits.size());
     finished_.clear();
@@ -41,7 +41,7 @@ class EditedLossTest : public testing::Test {
     return losses;
   }
 
-  // Twenty-four: more than go into a round.
+  // Twenty-four edits: more than fit into a round.
   std::vector<Edit> many_edits() const {
     std::vector<Edit> edits;
     for (const int64_t layer : {2, 0, 1}) {
@@ -50,7 +50,7 @@ class EditedLossTest : public testing::Test {
     return edits;
   }
 
-  // The least budget with room for the longest document and so many edits' passes.
+  // The smallest budget for the longest document and this many edited passes.
   int64_t least_memory(int64_t edits) const {
     return weights_->layer_bytes(0) + (1 + edits) * 40 * 16 * 4;
   }
@@ -71,7 +71,7 @@ TEST_F(EditedLossTest, IsThatOfThePassWithTheEdit) {
   for (size_t i = 0; i < edits.size(); ++i) {
     const at::Tensor change = (losses[i].loss - unedited.loss).abs().sum(1);
     const at::Tensor kl = losses[i].kl.sum(1);
-    for (const int64_t document : {0, 3}) {  // the long ones
+    for (const int64_t document : {0, 3}) {  // the long documents
       EXPECT_GT(change[document].item<double>(), 1e-4) << edits[i].name;
       EXPECT_GT(kl[document].item<double>(), 1e-6) << edits[i].name;
     }
@@ -101,7 +101,7 @@ TEST_F(EditedLossTest, RoundsFollowTheFirstEditedLayer) {
   EXPECT_EQ(plan.rounds[0][0], 8U) << "those of layer 0";
   EXPECT_EQ(plan.rounds[0][8], 16U) << "those of layer 1";
   EXPECT_EQ(plan.rounds[1], (std::vector<size_t>{0, 1, 2, 3, 4, 5, 6, 7}));
-  // Four stages: from layer 0 on four are an edit's own.
+  // Four stages, all of which an edit of layer 0 has of its own.
   EXPECT_DOUBLE_EQ(plan.passes, 2 + 8 * (1 + 0.75 + 0.5));
   EXPECT_EQ(plan.hidden_bytes, 17 * 40 * 16 * 4);
 

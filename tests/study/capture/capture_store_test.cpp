@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 class CaptureStoreTest : public testing::Test {
  protected:
   fs::path out() const { return folder_.path(); }
-  // A capture that can be told from others by its context.
+  // Writes a capture that is recognised by its context.
   void write(const std::string& folder, int64_t context, double seconds) const {
     CaptureMoments moments = empty_moments(1);
     moments.info.context = context;
@@ -31,7 +31,7 @@ class CaptureStoreTest : public testing::Test {
     write_file_atomically(out() / folder / kCaptureName, moments.info.to_json().dump());
   }
   bool there(const std::string& folder) const { return fs::exists(out() / folder); }
-  // OUT/replaced/DATE/NAME, of the one day.
+  // OUT/replaced/DATE/NAME; there is only one date.
   fs::path replaced(const std::string& name) const {
     std::error_code ignored;
     for (const auto& day : fs::directory_iterator(out() / "replaced", ignored)) {
@@ -61,7 +61,7 @@ TEST_F(CaptureStoreTest, QuickOnesAreRemovedLongOnesMovedAside) {
   EXPECT_TRUE(fs::exists(replaced("long-1") / kMomentsName)) << "both are kept";
 }
 
-// How long they took is not known where their description is damaged.
+// Where a description is damaged, the time that the capture took is unknown.
 TEST_F(CaptureStoreTest, DamagedOnesMayHaveTakenLong) {
   for (const char* label : {"quick", "long", "unknown"})
     write(fmt::format("checkpoints/{}", label), 1, 5);
@@ -125,7 +125,7 @@ TEST_F(CaptureStoreTest, WhatDesktopsLeaveIsNobodysWork) {
   EXPECT_EQ(foreign_files_in(out() / "checkpoints/B"), std::vector{out() / "checkpoints/B"});
 }
 
-// By their bytes in every run, by their hash where the capture is analysed.
+// Every run checks their sizes; the analysis of a capture checks their hash.
 TEST_F(CaptureStoreTest, VectorsAreAsTheyWereWritten) {
   write("checkpoints/A", 1, 5);
   const fs::path folder = out() / "checkpoints/A";

@@ -11,7 +11,7 @@
 namespace ropewalk {
 namespace {
 
-// Fails once so many documents have passed.
+// Fails once, after this many documents.
 class FailingObserver : public Observer {
  public:
   explicit FailingObserver(int left) : left_(left) {}
@@ -46,7 +46,7 @@ class DocumentMeasurementTest : public testing::Test {
             .label = "tiny"};
   }
 
-  // Moments and losses of a measurement, maybe with somebody else who watches.
+  // Moments and losses of a measurement, optionally with a further observer.
   struct MeasuredStudy {
     std::vector<DocumentValues> losses;
     std::vector<at::Tensor> moments;

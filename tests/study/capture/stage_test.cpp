@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 class StageTest : public testing::Test {
  protected:
-  // A stage that writes its text into each of the files.
+  // Runs a stage that writes its text into each of the files.
   Json run(const Json& inputs, const std::vector<std::string>& files, const Json& former) {
     const auto make = [&] {
       ++made_;

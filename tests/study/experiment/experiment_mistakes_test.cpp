@@ -11,7 +11,7 @@ TEST(ExperimentMistakes, SaysWhereAndWhatToWriteInstead) {
   EXPECT_EQ(experiment_message(changed_experiment("blocks: 8", "bloks: 8")),
             "e.yaml:12: key 'bloks' is unknown; did you mean 'blocks'?");
   EXPECT_EQ(experiment_message(changed_experiment("blocks: 8", "name: Other")),
-            "e.yaml:12: key 'name' is here twice; remove one");
+            "e.yaml:12: duplicate key 'name'; remove one");
   EXPECT_EQ(experiment_message(changed_experiment("blocks: 8", "blocks: many")),
             "e.yaml:12: blocks: found 'many', expected a whole number from 1 to 256");
   EXPECT_EQ(experiment_message(changed_experiment("blocks: 8", "blocks: 8.5")),
@@ -40,7 +40,7 @@ TEST(ExperimentMistakes, SaysWhereAndWhatToWriteInstead) {
   EXPECT_EQ(experiment_message(changed_experiment("portraits: [A, B]", "portraits: [A, b]")),
             "e.yaml:7: portraits: no checkpoint is labelled 'b'; did you mean 'B'?");
   EXPECT_EQ(experiment_message(changed_experiment("portraits: [A, B]", "portraits: [A, B, b]")),
-            "e.yaml:7: portraits: no checkpoint is labelled 'b'; there are A, B, init");
+            "e.yaml:7: portraits: no checkpoint is labelled 'b'; the labels are A, B, init");
   EXPECT_EQ(experiment_message(changed_experiment("[r2cv_q, abs_r_k]", "[r2cv]")),
             "e.yaml:8: figures.statistics: no statistic is named 'r2cv'; did you mean r2cv_q, "
             "r2cv_k, r2_q or r2_k?");
@@ -49,12 +49,11 @@ TEST(ExperimentMistakes, SaysWhereAndWhatToWriteInstead) {
             "bias_context?");
   EXPECT_EQ(experiment_message(changed_experiment("[[r_q, bias_context]]", "[r_q, bias_context]")),
             "e.yaml:8: figures.portraits: found 'r_q', expected a list");
-  EXPECT_EQ(
-      experiment_message(changed_experiment("[r_q, bias_context]", "[r_q]")),
-      "e.yaml:8: figures.portraits: found a list of 1, expected two statistics: [ACROSS, UP]");
+  EXPECT_EQ(experiment_message(changed_experiment("[r_q, bias_context]", "[r_q]")),
+            "e.yaml:8: figures.portraits: found a list of 1, expected two statistics: [X, Y]");
   EXPECT_EQ(experiment_message(
                 changed_experiment("figures: {statistics", "figures: {distance: [H2], statistics")),
-            "e.yaml:8: figures.distance: 'H2' names no head; expected one such as L3H2, of layer "
+            "e.yaml:8: figures.distance: 'H2' is not a head; expected for example L3H2 for layer "
             "3, query head 2");
   EXPECT_EQ(experiment_message(changed_experiment("figures: {statistics", "figures: {statistic")),
             "e.yaml:8: figures: key 'statistic' is unknown; did you mean 'statistics'?");
@@ -65,9 +64,9 @@ TEST(ExperimentMistakes, SaysWhereAndWhatToWriteInstead) {
             "e.yaml:8: figures: found nothing, expected a map of statistics, distance, portraits");
   EXPECT_EQ(experiment_message(changed_experiment("name: Demo\n", "")),
             "e.yaml:1: key 'name' is missing");
-  EXPECT_EQ(experiment_message(changed_experiment("name: Stage 2", "name: Stage 1")),
-            "e.yaml:23: phases: a phase named 'Stage 1' is already in line 17; name this one "
-            "differently");
+  EXPECT_EQ(
+      experiment_message(changed_experiment("name: Stage 2", "name: Stage 1")),
+      "e.yaml:23: phases: a phase named 'Stage 1' is already in line 17; choose another name");
   EXPECT_NE(
       experiment_message(changed_experiment("label: A", "label: ../A")).find("cannot be a label"),
       std::string::npos);
@@ -75,7 +74,7 @@ TEST(ExperimentMistakes, SaysWhereAndWhatToWriteInstead) {
                 .find("not starting with a dot"),
             std::string::npos);
   EXPECT_NE(experiment_message(changed_experiment("label: A", "label: " + std::string(201, 'A')))
-                .find("a label of 201 characters; at most 200 can name a folder"),
+                .find("a label of 201 characters; a folder's name can have at most 200"),
             std::string::npos);
   for (const char* label : {"'a/b'", "'a b'", "ä", "'=1+1'", "'@a'", "..", "\"A\\n\"", "~"}) {
     EXPECT_NE(experiment_message(changed_experiment("label: A", std::string("label: ") + label))

@@ -82,7 +82,7 @@ TEST(Experiment, CorporaAreFilesOrDatasets) {
   EXPECT_EQ(e.corpus.dataset->revision, "v1");
   EXPECT_EQ(read("{dataset: org/name}").corpus.dataset->revision, "main");
   EXPECT_NE(experiment_message("name: x\ncorpus: {path: a, split: test}" + rest)
-                .find("corpus.split is for a dataset"),
+                .find("corpus.split needs dataset"),
             std::string::npos);
   EXPECT_NE(experiment_message("name: x\ncorpus: {documents: 3}" + rest)
                 .find("needs either path: FILE or dataset"),
@@ -103,7 +103,7 @@ TEST(Experiment, CapturedVectorsNeedNoText) {
                 .find("e.yaml:2: dtype is for checkpoints with weights"),
             std::string::npos);
   EXPECT_NE(experiment_message(with("", "{label: a, vectors: v}, {label: b, path: c}"))
-                .find("make two experiments of them"),
+                .find("make two experiments"),
             std::string::npos);
   EXPECT_NE(
       experiment_message(with("", "{label: a, vectors: v, path: c}")).find("needs exactly one of"),
@@ -135,11 +135,11 @@ TEST(Experiment, ModelsAreReadAsPhasesOfTheirOwn) {
   says(top, "e.yaml:1: key 'phases' is missing; write phases: ");
   says(top + "models: []\n", "expected at least one model");
   says(one + "phases:\n  - {name: P, checkpoints: [{label: x, path: x}]}\n",
-       "e.yaml:5: models and phases: write one of them");
-  says(one + "model: org/m\n", "e.yaml:6: model is for the checkpoints of one run, and these are");
-  says(one + "axis: steps\n", "e.yaml:6: axis is for the checkpoints of one run, and these are");
+       "e.yaml:5: models and phases: write only one of them");
+  says(one + "model: org/m\n", "e.yaml:6: model is for the checkpoints of one run, but these are");
+  says(one + "axis: steps\n", "e.yaml:6: axis is for the checkpoints of one run, but these are");
   says(one + "precision: {target_se: 0.1}\n",
-       "e.yaml:6: precision is no key any more; write documents: N under corpus");
+       "e.yaml:6: the key precision was removed; write documents: N under corpus");
   says(one + "  - {label: a, path: a}\n", "label 'a' is already in line 5");
   says(one + "  - {label: b}\n", "e.yaml:6: models: 'b' needs one of model: org/name");
   says(one + "  - {label: b, model: org/b, path: b}\n",

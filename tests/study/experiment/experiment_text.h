@@ -44,7 +44,7 @@ inline Experiment read_experiment_text(const std::string& text) {
   return read_experiment(folder.path() / "e.yaml");
 }
 
-// What is said of a file, without the folder.
+// The error about a file, without the folder's name.
 inline std::string experiment_message(const std::string& text) {
   try {
     read_experiment_text(text);

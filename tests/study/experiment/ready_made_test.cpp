@@ -24,8 +24,9 @@ TEST(ReadyMade, AWordNamesOneOfTheRepository) {
   EXPECT_TRUE(std::filesystem::exists(found));
   EXPECT_EQ(find_experiment("demo.yaml"), "demo.yaml") << "a file, there or not";
   EXPECT_EQ(find_experiment("folder/demo"), "folder/demo");
-  EXPECT_NE(message("dmo").find("dmo: neither a file nor a ready-made experiment; these are amber"),
-            std::string::npos)
+  EXPECT_NE(
+      message("dmo").find("dmo: is neither a file nor a ready-made experiment; these are amber"),
+      std::string::npos)
       << message("dmo");
 }
 
@@ -33,7 +34,7 @@ TEST(ReadyMade, TheEnvironmentNamesAnotherFolderAndFilesComeFirst) {
   const TemporaryFolder folder;
   const std::filesystem::path before = std::filesystem::current_path();
   ::setenv("ROPEWALK_EXPERIMENTS", folder.path().c_str(), 1);
-  EXPECT_NE(message("mine").find("there is none in " + folder.path().string()), std::string::npos);
+  EXPECT_NE(message("mine").find(folder.path().string() + " has none"), std::string::npos);
   const std::filesystem::path ready = folder.write("mine.yaml", "name: x");
   EXPECT_EQ(find_experiment("mine"), ready);
   EXPECT_NE(message("demo").find("these are mine"), std::string::npos) << message("demo");

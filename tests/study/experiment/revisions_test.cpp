@@ -112,7 +112,7 @@ TEST(Revisions, PatternsOfFolders) {
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "e.yaml:7: revisions \"stage*\" match none of the 4 of " + folder.path().string());
+              "e.yaml:7: revisions \"stage*\" matches none of the 4 of " + folder.path().string());
   }
   experiment = with_pattern("step-*");
   experiment.phases.push_back(experiment.phases[0]);

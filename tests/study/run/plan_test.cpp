@@ -25,7 +25,7 @@ class Plan : public testing::Test {
     folder_.write("e.yaml", text);
     return plan_study(read_experiment(folder_.path() / "e.yaml"), "out", keep_going, processes);
   }
-  // What is wrong, less the folder's name.
+  // The error, without the folder's name.
   std::string complaint(const std::string& checkpoints, const std::string& context = "16") {
     try {
       plan(checkpoints, context);
@@ -71,7 +71,8 @@ TEST_F(Plan, WhatCannotBeOpenedEndsItOrIsLeftOut) {
   EXPECT_NE(found.failures[0].text().find("is not a folder"), std::string::npos);
 }
 
-// Else the others would read other documents, only because it is missing today.
+// Otherwise the other checkpoints would read other documents, only because this one is missing
+// today.
 TEST_F(Plan, TheContextOfACheckpointThatIsLeftOutCounts) {
   const std::string later =
       "  - name: Two\n    context: 40\n    checkpoints:\n"
@@ -81,7 +82,7 @@ TEST_F(Plan, TheContextOfACheckpointThatIsLeftOutCounts) {
   EXPECT_EQ(found.texts.at(0).longest_context, 40);
 }
 
-// As capture does.
+// The same behaviour as capture's.
 TEST_F(Plan, AContextBeyondTheModelsIsSaidAndMeasured) {
   std::vector<std::string> warnings;
   log::set_sink([&](log::Level level, std::string_view text) {
@@ -91,10 +92,9 @@ TEST_F(Plan, AContextBeyondTheModelsIsSaidAndMeasured) {
   EXPECT_TRUE(warnings.empty());
   EXPECT_EQ(complaint(a_, "[8, 65]"), "");
   log::set_sink({});
-  EXPECT_EQ(warnings,
-            std::vector<std::string>{
-                "e.yaml:6: 'A': context 65 is beyond the model's max_position_embeddings 64: later "
-                "tokens stand at positions that it was not made for"});
+  EXPECT_EQ(warnings, std::vector<std::string>{
+                          "e.yaml:6: 'A': context 65 exceeds the model's max_position_embeddings "
+                          "64: later tokens are at positions for which it was not made"});
 }
 
 TEST_F(Plan, HeadsToDrawAreMeasured) {
@@ -103,7 +103,7 @@ TEST_F(Plan, HeadsToDrawAreMeasured) {
             "e.yaml: figures: distance: head L9H0 does not exist; the model has layers 0 to 2 with "
             "heads 0 to 3");
   const std::string sampled = a_ + "heads: {count: 1}\nfigures: {distance: [L0H0, L0H1]}\n";
-  EXPECT_NE(complaint(sampled).find("is not among the heads sampled; leave it out"),
+  EXPECT_NE(complaint(sampled).find("was not chosen to be measured; leave it out"),
             std::string::npos);
 }
 
@@ -133,8 +133,9 @@ TEST_F(Plan, AllAreOneModel) {
   TinyCheckpoint other;
   other.config["num_hidden_layers"] = 2;
   const std::string b = fmt::format("      - {{label: B, path: {}}}\n", tiny(other).string());
-  EXPECT_EQ(complaint(a_ + b),
-            "e.yaml:9: 'B' is another model than 'A': its number of layers is 2, not 3");
+  EXPECT_EQ(
+      complaint(a_ + b),
+      "e.yaml:9: 'B' belongs to another model than 'A': its number of layers is 2, expected 3");
 }
 
 TEST_F(Plan, ModelsMayDifferAndReadTextsOfTheirOwn) {
@@ -177,12 +178,12 @@ TEST_F(Plan, AnAxisOfTimeNeedsIncreasingNumbers) {
   EXPECT_EQ(good.checkpoints[1].time, (TrainingTime{5, std::nullopt}));
   EXPECT_EQ(good.checkpoints[2].time, (TrainingTime{9, 80}));
   EXPECT_EQ(complaint(a_),
-            "e.yaml: axis log-steps: 'A' says no step; give it step: N in the experiment, or take "
-            "the axis labels");
-  EXPECT_EQ(complaint(entry("step-5", "") + entry("stage2-step-5", "")),
-            "e.yaml: axis log-steps: 'stage2-step-5' (step 5) comes after 'step-5' (step 5); give "
-            "them step: N in the experiment, counted from the beginning of training, or take the "
-            "axis labels");
+            "e.yaml: axis log-steps: 'A' does not state its step; give it step: N in the "
+            "experiment, or use the axis labels");
+  EXPECT_EQ(
+      complaint(entry("step-5", "") + entry("stage2-step-5", "")),
+      "e.yaml: axis log-steps: 'stage2-step-5' (step 5) comes after 'step-5' (step 5); give them "
+      "step: N in the experiment, counted from the beginning of training, or use the axis labels");
   EXPECT_EQ(complaint(entry("step-5", ""), "[8, 16]"),
             "e.yaml:6: axis log-steps is for one context at a time; write axis: labels");
 }

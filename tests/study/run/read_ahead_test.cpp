@@ -14,7 +14,7 @@
 namespace ropewalk {
 namespace {
 
-// After a while, or once it is `enough`.
+// The bytes read after a while, or as soon as there are `enough`.
 int64_t bytes_of(const ReadAhead& ahead, int64_t enough) {
   for (int i = 0; i < 1000 && ahead.bytes_read() < enough; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -57,7 +57,7 @@ TEST(ReadAhead, EndsWhileItWaits) {
   const ReadAhead ahead({{options, "a"}, {options, "b"}, {options, "c"}}, timeline, false);
 }
 
-// Out of the system's cache, where there is a disk below.
+// Removes a file from the system's cache, if there is a disk.
 void forget(const std::filesystem::path& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   ::fsync(file);

@@ -25,7 +25,7 @@ const Statistic kImpossible{.key = "impossible",
                               throw InputError("tensor 'x' holds values that are not finite");
                             }};
 
-// What took hours to measure is not to blame for it, and stays.
+// A capture that took hours is not the reason of the failure, and stays.
 TEST(RunStudy, LeavesACheckpointThatCannotBeAnalysed) {
   TinyCheckpoint tiny;
   const TemporaryFolder folder;
@@ -47,7 +47,7 @@ TEST(RunStudy, LeavesACheckpointThatCannotBeAnalysed) {
     FAIL();
   } catch (const InputError& error) {
     EXPECT_EQ(error.what(), fmt::format("'A' cannot be analysed: tensor 'x' holds values that are "
-                                        "not finite; {} is left as it is",
+                                        "not finite; {} is not changed",
                                         (*options.out / "checkpoints" / "A").string()));
   }
   EXPECT_EQ(asked, 1);

@@ -24,7 +24,7 @@ int64_t entries(const fs::path& folder) {
   return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
 }
 
-// What a process holds; leaks show as growth.
+// Resources of the process; leaks show as growth.
 struct Held {
   int64_t memory = resident_bytes();
   int64_t files = entries("/proc/self/fd");
@@ -55,7 +55,7 @@ TEST(Soak, TwoHundredCapturesHoldWhatTwentyHold) {
   for (int i = 0; i < 200; ++i) {
     if (i == 20) early = Held();
     options.out = folder.path() / "out";
-    // A budget so small that moments are spooled and weights streamed, every other time.
+    // Every other time the budget is so small that moments are spooled and weights streamed.
     options.model.memory = i % 2 == 0 ? int64_t{1} << 30 : int64_t{80} << 10;
     capture(options);
     EXPECT_EQ(analyze_folder(options.out, analysis).layer.size(), 12u * 3u);  // heads, components
@@ -65,7 +65,7 @@ TEST(Soak, TwoHundredCapturesHoldWhatTwentyHold) {
   const Held late;
   EXPECT_EQ(late.files, early.files);
   EXPECT_EQ(late.threads, early.threads);
-#ifndef __SANITIZE_ADDRESS__  // keeps what was freed, to see whether it is used
+#ifndef __SANITIZE_ADDRESS__  // the sanitizer keeps freed memory to detect its use
   constexpr int64_t kNoise = int64_t{4} << 20;
   EXPECT_LT(late.memory, early.memory + kNoise) << "was " << early.memory;
 #endif

@@ -22,7 +22,7 @@ std::string compare(const std::string& reference) {
   return compare_with_reference(run(), parse_json(reference, "reference.json"), "reference.json");
 }
 
-// The same run with numbers of whole heads: two of a, one of b.
+// The same run with numbers of whole heads: two in a, one in b.
 std::string compare_heads(const std::string& reference) {
   RunTable table = parse_qk_table(
       "checkpoint,layer,q_head,pc,r_q,r_k\na,0,0,0,0.8,0.9\na,9,0,0,0.4,-0.1\nb,0,0,0,0.5,0.5\n",
@@ -59,7 +59,7 @@ TEST(Compare, ShowsValueErrorReferenceAndDifference) {
 
 TEST(Compare, JoinsTheErrorsOfBoth) {
   const std::string text =
-      compare(R"({"mean_r_q": {"a": {"value": 0.55, "se": 0.0075}}})");  // joined: 0.0125
+      compare(R"({"mean_r_q": {"a": {"value": 0.55, "se": 0.0075}}})");  // combined error: 0.0125
   EXPECT_NE(text.find("+0.050    +4.0"), std::string::npos) << text;
 }
 
@@ -86,7 +86,7 @@ TEST(Compare, NamesAMistypedKey) {
             "reference.json: unknown key 'mean_rq'; did you mean mean_r_q?");
   EXPECT_EQ(failure(R"({"taxonomies": {}, "mean_r_k": {"a": 1}})"),
             "reference.json: unknown key 'taxonomies'; did you mean taxonomy?");
-  // What a reference says about itself, and the rest of a summary, is left alone.
+  // The reference's description of itself, and other parts of a summary, are ignored.
   EXPECT_NE(compare(R"({"about": "x", "model": "m", "sd_r_q": {}, "depth_abs_r_k": {}, "heads": 3,
                         "mean_r_q": {"a": 0.5}})")
                 .find("0.500"),
@@ -133,18 +133,18 @@ TEST(Compare, OtherModelsNeedNoLabelInCommonButAColumn) {
   const std::string reference =
       R"({"mean_bias_strength": {"z": 1}, "other_models": {"context": 8, "models":
           {"big": {"mean_abs_r_k_a": 0.7}}}})";
-  EXPECT_NE(compare_heads(reference).find("no label of the run is in reference.json\n\nother"),
+  EXPECT_NE(compare_heads(reference).find("reference.json has no label of the run\n\nother"),
             std::string::npos);
   const std::string missing =
-      "heads.csv is not there or was left out; ropewalk run and ropewalk analyze write it beside "
-      "the table";
+      "heads.csv is missing or was left out; ropewalk run and ropewalk analyze write it to the "
+      "table's folder";
   EXPECT_EQ(failure(reference),
-            "reference.json: has no label of the run; the run's are a, b; the run has no number of "
-            "its other_models: " +
+            "reference.json: has no label of the run; the run's are a, b; the run has no number "
+            "for its other_models: " +
                 missing);
   EXPECT_EQ(failure(R"({"mean_bias_strength": {"a": 1}})"),
             "reference.json: nothing to compare; the run has no mean_bias_strength: " + missing);
-  // Beside others that are compared, it is said too; and no grid of dashes is printed.
+  // It is reported next to other keys that are compared, and no grid of dashes is printed.
   const std::string text = compare(
       R"({"mean_r_q": {"a": 0.5}, "mean_bias_strength": {"a": 1},
           "depth_r2cv_q": {"a": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}})");
@@ -152,9 +152,9 @@ TEST(Compare, OtherModelsNeedNoLabelInCommonButAColumn) {
             std::string::npos)
       << text;
   EXPECT_EQ(text.find("depth to"), std::string::npos) << text;
-  EXPECT_NE(
-      failure(R"({"mean_r2cv_q": {"a": 1}})", compare_heads).find("heads.csv has no such column"),
-      std::string::npos);
+  EXPECT_NE(failure(R"({"mean_r2cv_q": {"a": 1}})", compare_heads)
+                .find("heads.csv does not have this column"),
+            std::string::npos);
 }
 
 TEST(Compare, SetsTheContextsBesideEachOther) {

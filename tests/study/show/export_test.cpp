@@ -1,4 +1,4 @@
-// What other programs are given, against the same numbers from all vectors in float64.
+// Compares what other programs receive with numbers from all vectors in float64.
 #include "ropewalk/study/show/export.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ constexpr int64_t kDim = 6, kLayers = 2, kBlocks = 3;
 const std::vector<int64_t> kLengths{30, 3, 40, 25,
                                     7};  // the second has no token past the first four
 
-// [heads, tokens, d]; queries before RoPE are another draw than after it.
+// [heads, tokens, d]; queries before RoPE are drawn independently of those after it.
 at::Tensor vectors(int64_t document, int64_t layer, int64_t heads, bool after) {
   const auto generator = at::make_generator<at::CPUGeneratorImpl>(
       static_cast<uint64_t>(1000 * document + 100 * layer + 10 * heads + (after ? 1 : 0)));
@@ -85,7 +85,7 @@ struct Captured {
 
   ExportSource source() const { return {"file", moments, capture_facts(moments.info, "file")}; }
 
-  // Another word about its model.
+  // Changes one value of its model's description.
   void describe(const char* key, const Json& value) {
     Json described = moments.info.config.json();
     described[key] = value;
@@ -117,14 +117,15 @@ bool contains(const std::string& text, const std::string& part) {
 bool starts(const std::string& text, const std::string& part) { return text.starts_with(part); }
 bool ends(const std::string& text, const std::string& part) { return text.ends_with(part); }
 
-// The jackknife of means of numbers is known without replicates.
+// The jackknife error of a mean is known without replicates.
 TEST(ExportedModel, ErrorOfAMeanIsThatOfItsBlocks) {
   const at::Tensor blocks = at::tensor({1., 2., 4., 9.}, at::kDouble).unsqueeze(1) *
                             at::tensor({3., 4.}, at::kDouble).unsqueeze(0);  // [4, 2]
   const at::Tensor mean = blocks.mean(0);
   const at::Tensor without = (blocks.sum(0) - blocks) / 3;
   const std::vector<double> sizes(4, 10);
-  // Both numbers are the same four times a factor: their errors are in the ratio of the means.
+  // Both numbers are the same four values times a factor, so their errors have the ratio of the
+  // means.
   const double expected = std::sqrt((9. + 4. + 0. + 25.) / 3 / 4) / 4;
   EXPECT_NEAR(relative_error(mean, without, sizes), expected, 1e-12);
   EXPECT_TRUE(std::isnan(relative_error(mean, mean.unsqueeze(0), std::vector<double>{10})));
@@ -229,7 +230,7 @@ TEST(ExportToQFilters, DirectionsPointAwayFromTheMeanAndAreAveraged) {
   EXPECT_TRUE(made.warnings.empty());
 }
 
-// Queries about zero: nothing says which way they point.
+// Queries around zero: nothing decides in which direction they point.
 TEST(ExportToQFilters, WeakSignsAreFlagged) {
   Captured captured(all_heads());
   captured.moments.streams(StreamKind::query).total.mean[5].zero_();  // layer 1, head 1
@@ -247,8 +248,8 @@ TEST(Export, SaysWhatIsMissing) {
   };
   EXPECT_EQ(refused(Captured(all_heads())), "");
   EXPECT_EQ(refused(Captured({{0, 0}, {0, 1}, {0, 3}, {1, 2}})),
-            "file: holds 4 of the model's 8 query heads, and kvpress needs all; the first that is "
-            "missing is head 2 of layer 0; capture again without --heads");
+            "file: holds 4 of the model's 8 query heads, but kvpress needs all; the first missing "
+            "one is head 2 of layer 0; capture again without --heads");
   Captured sliding({{0, 0}, {0, 1}, {0, 2}, {0, 3}});
   sliding.describe("sliding_windows", {{"1", 8}});
   EXPECT_PRED2(ends, refused(sliding), "head 0 of layer 1; capture again with --sliding");
@@ -259,7 +260,7 @@ TEST(Export, SaysWhatIsMissing) {
   EXPECT_PRED2(ends, refused(both), "with --sliding and without --heads");
   Captured other(all_heads());
   other.describe("layers", 1);
-  EXPECT_PRED2(contains, refused(other), "name layer 1 head 0; the model has 1 layers");
+  EXPECT_PRED2(contains, refused(other), "contain layer 1 head 0, but the model has 1 layers");
   other.describe("layers", 3);
   other.describe("skipped_layers", {2});
   EXPECT_PRED2(contains, refused(other), "layers 2 have no self-attention");

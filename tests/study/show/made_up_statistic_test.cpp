@@ -1,5 +1,5 @@
-// A statistic is one value: here is one that nobody knows, and everything that shows statistics
-// shows it.
+// A statistic is a single value in the code: this one is made up, and everything that shows
+// statistics shows it.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace ropewalk {
 namespace {
 
-// The whole of it: mean squared length of a head's queries about their mean.
+// The complete statistic: mean squared length of a head's queries about their mean.
 const Statistic kMadeUp{
     .key = "made_up",
     .title = "made up",

@@ -149,7 +149,7 @@ TEST(Report, NumbersByPairAndByDistanceArePackedOnceForSharedKeys) {
   const auto packed = [](const std::vector<double>& values, FloatKind kind) {
     return pack_floats(values, kind);
   };
-  // Of both checkpoints, heads 0.0, 0.1 and 1.0.
+  // Both checkpoints, heads 0.0, 0.1 and 1.0.
   const Json& queries = page["columns"]["energy_q"];
   EXPECT_EQ(queries["cells"], Json({0, 2, -1, 2, 1, 1, -1, 1}));
   EXPECT_EQ(queries["value"], packed({4, 3, 5, 6, 7, 9}, FloatKind::float24));
@@ -253,7 +253,7 @@ TEST(Report, RefusesATableThatIsMostlyHoles) {
   EXPECT_THROW(report_table(parse_qk_table(text, "qk.csv")), InputError);
 }
 
-// What is said about a file, less its name.
+// The error about a file, without its name.
 std::string complaint(void (*check)(const Json&, const std::string&), const std::string& text) {
   try {
     check(parse_json(text, "f"), "f");

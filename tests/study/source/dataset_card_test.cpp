@@ -43,7 +43,7 @@ TEST(DatasetCard, PatternsByConfigurationAndSplit) {
 TEST(DatasetCard, PathsStayWithinTheRepository) {
   for (const char* path : {"../x", "../../../whoami/x", "a/../../x*", "/etc/x", ".."}) {
     const std::string expected = fmt::format(
-        "card: its header names '{}', which leads out of the repository; refused", path);
+        "card: its header contains the path '{}', which is outside the repository; refused", path);
     EXPECT_EQ(message(fmt::format("- {{data_files: '{}'}}\n", path)), expected);
     EXPECT_EQ(message(fmt::format("- {{data_files: [a, '{}']}}\n", path)), expected);
     EXPECT_EQ(message(fmt::format("- {{data_files: {{test: '{}'}}}}\n", path)), expected);
@@ -70,7 +70,7 @@ TEST(DatasetCard, AnythingElseIsSaidInOneLine) {
   std::string bomb = "- data_files: &a [x, x, x, x, x, x, x, x, x, x]\n";
   bomb += "- {data_files: {";
   for (int i = 0; i < 20000; ++i) bomb += fmt::format("{}s{}: *a", i == 0 ? "" : ", ", i);
-  EXPECT_NE(message(bomb + "}}\n").find("has no end"), std::string::npos);
+  EXPECT_NE(message(bomb + "}}\n").find("end of its header is missing"), std::string::npos);
 }
 
 }  // namespace

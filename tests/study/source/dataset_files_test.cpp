@@ -39,7 +39,7 @@ TEST(DatasetFiles, HiddenFilesAreAskedForByName) {
   EXPECT_TRUE(matches_pattern("__b.jsonl", "*")) << "folders alone";
 }
 
-// A pattern with many stars must not take time that grows with their number.
+// The time for a pattern must not grow quickly with the number of its stars.
 TEST(DatasetFiles, ManyStarsTakeNoTime) {
   std::string path;
   std::string pattern;

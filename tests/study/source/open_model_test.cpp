@@ -9,7 +9,7 @@
 namespace ropewalk {
 namespace {
 
-// A float32 checkpoint whose config says something else.
+// A float32 checkpoint whose config states another dtype.
 TEST(OpenModel, TheHubsDtypeDoesNotDependOnWhetherWeightsAreHere) {
   TinyCheckpoint tiny;
   tiny.config["dtype"] = "bfloat16";
@@ -38,8 +38,8 @@ TEST(OpenModel, SaysWhereAContextIsBeyondTheConfigs) {
   EXPECT_EQ(open_model(options).context, 65);
   log::set_sink({});
   EXPECT_EQ(said,
-            "context 65 is beyond the model's max_position_embeddings 64: later tokens stand at "
-            "positions that it was not made for");
+            "context 65 exceeds the model's max_position_embeddings 64: later tokens are at "
+            "positions for which it was not made");
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-#include "ropewalk/figures/asked_figures.h"
+#include "ropewalk/figures/requested_figures.h"
 
 #include "ropewalk/figures/parts/head_name.h"
 
 namespace ropewalk {
 
-Json AskedFigures::to_json() const {
+Json RequestedFigures::to_json() const {
   Json pairs = Json::array();
   for (const auto& [x, y] : portraits) pairs.push_back({x, y});
   Json json{{"statistics", statistics}, {"portraits", pairs}};
@@ -18,7 +18,7 @@ std::string portrait_name(const PortraitPair& pair) {
   return "portrait_" + pair.first + "_" + pair.second;
 }
 
-std::vector<std::string> asked_names(const AskedFigures& asked) {
+std::vector<std::string> requested_names(const RequestedFigures& asked) {
   std::vector<std::string> names;
   for (const std::string& key : asked.statistics) {
     names.insert(names.end(), {over_training_name(key), by_depth_name(key)});
@@ -28,7 +28,7 @@ std::vector<std::string> asked_names(const AskedFigures& asked) {
   return names;
 }
 
-std::vector<std::string> asked_keys(const AskedFigures& asked) {
+std::vector<std::string> requested_keys(const RequestedFigures& asked) {
   std::vector<std::string> keys = asked.statistics;
   for (const auto& [x, y] : asked.portraits) keys.insert(keys.end(), {x, y});
   return keys;
