@@ -279,7 +279,8 @@ const leaves = (value) => {
   if (value === null || value === undefined || value === "") return [];
   if (Array.isArray(value)) return value.flatMap(leaves);
   if (typeof value !== "object") return [{ true: "yes", false: "no" }[value] ?? String(value)];
-  return Object.entries(value).flatMap(([key, one]) => (leaves(one).length ? [key, ...leaves(one)] : []));
+  const named = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)); // as the program writes them
+  return named.flatMap(([key, one]) => (leaves(one).length ? [key, ...leaves(one)] : []));
 };
 const flat = (value) => (typeof value === "object" ? (value?.map?.(String).join(",") ?? JSON.stringify(value)) : String(value)).replace(/[\s,]+/g, "").replace(/^true$/, "yes").replace(/^false$/, "no");
 /** The ends of an interval are cut at the limits of the statistic. */
