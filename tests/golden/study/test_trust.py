@@ -1,4 +1,4 @@
-"""What happens between two runs: nothing stale, nothing mixed."""
+"""What happens between two runs: no result is out of date, and none mixes two inputs."""
 
 import json
 import re
@@ -41,7 +41,7 @@ EXPERIMENT_EDITS = {
 
 
 def write_others(study):
-    """Beside the tokens: others of the same length in another field and file, names, a tokenizer, a folder of models."""
+    """Next to the tokens: other tokens of the same length in another field and file, names, a tokenizer, a folder of models."""
     others = [row[::-1] for row in study.rows]
     rows = [{"tokens": row, "others": other, "name": f"n{i}"} for i, (row, other) in enumerate(zip(study.rows, others))]
     (study.root / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -53,7 +53,7 @@ def write_others(study):
     (study.root / "models" / "step-2").symlink_to(study.root / "A")
 
 
-# What a setting of the experiment changes in words only, or in what is written beside the numbers.
+# Settings of the experiment that only change names, or files other than the numbers.
 KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "axis", "figures", "tokenizer", "model", "pre_rope")
 
 
@@ -62,10 +62,10 @@ def test_an_edit_of_the_experiment(study, tmp_path, edit):
     write_others(study)
     old = inodes(study.root / "out")
     study.write(**EXPERIMENT_EDITS[edit])
-    # Vectors have to be written, and cut texts may have other blocks.
+    # Vectors have to be written, and cut texts may be dealt to other blocks.
     exactly = edit not in ("vectors", "chunk")
     result = check_against_fresh(study, tmp_path, exactly) if edit not in ("name", "pre_rope") else None
-    if edit == "pre_rope":  # a capture that keeps more than is wanted will do
+    if edit == "pre_rope":  # a capture that keeps more than is requested can be used
         good(study.run(study.root / "out"))
     if edit == "name":
         refused = study.run(study.root / "out")
@@ -75,9 +75,9 @@ def test_an_edit_of_the_experiment(study, tmp_path, edit):
         assert b"Other" in (study.root / "out" / "figures" / "position_signal.vl.json").read_bytes()
     if edit == "fewer documents":
         assert "documents: 12 → 9" in result.stderr
-    if edit == "axis":  # which `report` reads there
+    if edit == "axis":  # `report` reads it there
         assert json.loads((study.root / "out" / "manifest.json").read_text())["settings"]["axis"] == "log-steps"
-    if edit not in ("sliding", "vectors", "chunk"):  # of no consequence for a model as small as this
+    if edit not in ("sliding", "vectors", "chunk"):  # has no effect on a model as small as this
         assert (inodes(study.root / "out") == old) == (edit in KEPT)
 
 
@@ -91,7 +91,7 @@ def test_a_dry_run_says_why_and_touches_nothing(study):
 
 
 def test_other_numerics_measure_again(study):
-    """As a capture says that an older program made."""
+    """The description of a capture by an older program."""
     out = study.root / "out"
     description = out / "checkpoints" / "A" / "capture.json"
     info = json.loads(description.read_text())
@@ -129,7 +129,7 @@ def test_an_edit_of_a_phase(study, tmp_path, edit):
 
 
 def test_every_key_of_an_experiment_is_edited():
-    """Keys as the parser spells them, by the function that reads them."""
+    """Keys in the parser's spelling, by the function that reads them."""
     study = engine.repository() / "ropewalk" / "study" / "experiment"
     source = "".join((study / f"experiment{part}.cpp").read_text() for part in ("", "_checkpoint", "_corpus", "_phases"))
     # test_datasets, test_published, test_hub, test_several_models, test_ablate
