@@ -14,8 +14,8 @@ struct CompanionFrame {
   size_t bytes = 0;  // that it takes
 };
 
-// The frame that `unread` begins with; nothing where it is not there whole. Makes room for the rest
-// of it. Throws where this is no frame.
+// The frame at the beginning of `unread`; empty where it is incomplete. Makes room for the rest
+// of it. Throws where it is not a frame.
 std::optional<CompanionFrame> first_frame(std::string& unread);
 
 }  // namespace ropewalk

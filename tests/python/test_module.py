@@ -43,7 +43,7 @@ def test_the_check_is_part_of_the_import(tmp_path):
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 1.0.0\n")
     done = python(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import ropewalk")
     assert done.returncode != 0
-    assert re.fullmatch(r"ImportError: ropewalk .* was built with torch .* and finds torch 1\.0\.0: .*", done.stderr.splitlines()[-1])
+    assert re.fullmatch(r"ImportError: ropewalk .* was built with torch .* but found torch 1\.0\.0: .*", done.stderr.splitlines()[-1])
 
 
 def test_threads_that_are_the_first_to_use_it():

@@ -132,7 +132,7 @@ def test_downloads_are_encrypted(installed, tmp_path):
 def test_another_torch_is_one_line(installed, tmp_path, version):
     (tmp_path / f"torch-{version}.dist-info").mkdir()
     (tmp_path / f"torch-{version}.dist-info/METADATA").write_text(f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n")
-    line = rf"ropewalk [0-9.]+ was built with torch \S+ and finds torch {re.escape(version)}: install torch [0-9.]+, or install ropewalk again in this environment"
+    line = rf"ropewalk [0-9.]+ was built with torch \S+ but found torch {re.escape(version)}: install torch [0-9.]+, or install ropewalk again in this environment"
     done = installed.run("ropewalk", "--version", PYTHONPATH=str(tmp_path))
     assert done.returncode == 4 and re.fullmatch(rf"error: {line}\n", done.stderr), done.stderr
     done = installed.run(installed.python, "-c", "import ropewalk", PYTHONPATH=str(tmp_path))

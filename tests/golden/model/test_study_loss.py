@@ -79,7 +79,7 @@ def test_in_the_same_pass_as_the_moments(study, bench, tmp_path):
 
 
 def test_in_figures_and_on_the_page(study, tmp_path):
-    """Of the run, and of its tables without the run."""
+    """Figures of the run, and of its tables without the run."""
     out = tmp_path / "out"
     study.run(out, loss=True)
     table = pandas.read_csv(out / "loss.csv")

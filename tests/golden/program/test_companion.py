@@ -17,7 +17,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 TINY = tiny_models.MODELS["llama_gqa"]
 WORDS = "abcdefghij"
 
-# In front of the real library: what happens stands in TROUBLE.
+# Found before the real library; TROUBLE says what happens.
 FAKE = """
 import os, sys, time, ctypes
 {load}

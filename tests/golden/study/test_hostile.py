@@ -1,4 +1,6 @@
-"""Results folders that were damaged, forbidden, shared or handed on between two runs: the bytes of a fresh run, or one line."""
+"""Results folders that were damaged, made read-only, shared, or used by another study between two runs: the run gives the bytes of a fresh run, or
+ends with one line.
+"""
 
 import json
 import os
@@ -12,7 +14,7 @@ import engine
 from trust_study import LENGTH, YARN, Study, base_name, good, hidden, inodes, labels, pristine, start, study, tables, write_model  # noqa: F401 (fixtures)
 
 
-# Forbidden places
+# Paths without permission
 
 
 def everything(out):
@@ -40,9 +42,9 @@ def test_a_folder_that_may_not_be_written(study, tmp_path, locked):
 
 @pytest.mark.parametrize("name", ["capture.json", "moments.safetensors", "."])
 def test_a_capture_that_may_not_be_read_is_kept(study, name):
-    """It may be whole: the machine refused, and that is no damage."""
+    """The file may be intact: a refusal of the system is not damage."""
     out = study.root / "out"
-    good(study.run(out))  # the report names the folder, which the study was moved to
+    good(study.run(out))  # the report contains the path of the folder, which changed
     before, path = everything(out), out / "checkpoints" / "A" / name
     mode = path.stat().st_mode
     path.chmod(0)
@@ -71,7 +73,7 @@ def test_inputs_that_may_not_be_written(study, tmp_path):
 
 
 def test_many_runs_of_a_folder_at_once(study, tmp_path):
-    """One at a time writes; others are refused, or find it done."""
+    """One run writes at a time; others are refused, or find everything done."""
     out = tmp_path / "out"
     runs = [start(study, out) for _ in range(4)]
     for run in runs:
@@ -90,7 +92,7 @@ def test_a_folder_that_is_a_link_to_nothing(study, tmp_path):
 
 def test_a_folder_taken_over_and_back(study, tmp_path):
     other = Study(tmp_path / "other", ("A", "B"))
-    write_model(other.root / "A", 5, base_name(), rope_parameters=YARN)  # of the same label
+    write_model(other.root / "A", 5, base_name(), rope_parameters=YARN)  # with the same label
     other.write(name="Other", blocks=3)
     out = study.root / "out"
     (out / "notes.txt").write_text("mine")
@@ -110,7 +112,7 @@ def test_a_folder_taken_over_and_back(study, tmp_path):
 
 
 def test_weights_inside_the_results_folder(study, tmp_path):
-    """Beside captures, under a label that is not theirs: measured, and never taken for a capture."""
+    """Captures under labels that are not theirs, next to a right one: the checkpoint is measured, and they are not used."""
     out = tmp_path / "out"
     shutil.copytree(study.root / "A", out / "checkpoints" / "weights")
     before = everything(out)
@@ -125,7 +127,7 @@ def test_weights_inside_the_results_folder(study, tmp_path):
     assert before.items() <= everything(out).items()
 
 
-# Odd studies
+# Unusual studies
 
 
 def test_a_study_of_a_baseline_alone(study, tmp_path):
@@ -144,7 +146,7 @@ def test_a_study_of_a_baseline_alone(study, tmp_path):
 
 @pytest.mark.parametrize("moment", ["ahead", "1970", "before 1970"])
 def test_times_decide_nothing(study, tmp_path, moment):
-    """Clocks that were wrong, or set back: what counts are bytes."""
+    """Clocks that were wrong, or set back: only bytes count."""
     when = {"ahead": time.time() + 1e7, "1970": 0, "before 1970": -1e6}[moment]
     out, weights = study.root / "out", study.root / "A" / "model.safetensors"
     environment = {"ROPEWALK_CACHE": str(tmp_path / "cache")}
@@ -165,7 +167,7 @@ def test_times_decide_nothing(study, tmp_path, moment):
 
 @pytest.mark.parametrize("label", ["-a", "--only", "+1", "a..", "A.state", "A.gone", "1e5", "true", "x" * 200])
 def test_odd_labels(study, label):
-    """Names that options, formulas, numbers or our own files have; none is another thing for it."""
+    """Names that look like options, formulas, numbers or our own files are not taken for these."""
     out = study.root / "out"
     old = inodes(out)
     labels(study, (label, "A"))

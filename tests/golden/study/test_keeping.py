@@ -1,4 +1,4 @@
-"""What happens between two runs: nothing lost, nothing of the user's touched."""
+"""What happens between two runs: nothing is lost, and no file of the user is changed."""
 
 import hashlib
 import json
@@ -52,11 +52,11 @@ def test_pictures_of_other_formats_do_not_stay(study):
     assert not (figures / "taxonomy.svg").exists() and (figures / "mine.svg").exists()
 
 
-# What a stranger found
+# What an outside reader found
 
 
 def test_a_capture_that_is_not_as_it_was_written(study, tmp_path):
-    """One bit in the middle of the moments: no header tells, but tables made of them would be wrong."""
+    """One bit in the middle of the moments: the header does not show it, but tables made from them would be wrong."""
     out = study.root / "out"
     path = out / "checkpoints" / "A" / "moments.safetensors"
     for change in (lambda: (out / "qk.csv").unlink(), lambda: study.write(corpus={"path": "corpus.jsonl", "documents": 16})):
@@ -72,7 +72,7 @@ def test_a_capture_that_is_not_as_it_was_written(study, tmp_path):
 
 
 def without_hash(capture, change):
-    """Changes tensors of a capture, which says nothing of the file's hash afterwards: so it was written."""
+    """Changes tensors of a capture, and removes the file's hash from its description, as if they had been written so."""
     path = capture / "moments.safetensors"
     with safe_open(path, "pt") as file:
         tensors, metadata = load_file(path), file.metadata()
@@ -83,7 +83,7 @@ def without_hash(capture, change):
 
 
 def test_a_whole_capture_that_cannot_be_analysed_is_left(study):
-    """Hours of a GPU: only wrong bytes are a reason to measure again."""
+    """A capture may have cost hours of a GPU: only wrong bytes are a reason to measure again."""
     out = study.root / "out"
     good(study.run(out))
     capture = out / "checkpoints" / "A"
@@ -101,7 +101,7 @@ def test_a_whole_capture_that_cannot_be_analysed_is_left(study):
 
 def test_a_damaged_capture_that_cannot_be_removed(study):
     out = study.root / "out"
-    good(study.run(out))  # the study was copied: captures note where the model is now
+    good(study.run(out))  # the study was copied, and captures record where the model is now
     folder = out / "checkpoints" / "A"
     data = bytearray((folder / "moments.safetensors").read_bytes())
     data[len(data) // 2] ^= 0x10
@@ -118,7 +118,7 @@ def test_a_damaged_capture_that_cannot_be_removed(study):
 
 
 def test_damaged_vectors_are_written_again(study):
-    """Other bytes are seen at once, as many others where tables are made of the capture."""
+    """A changed size is noticed at once, other bytes when tables are made from the capture."""
     study.write(vectors="all")
     out = study.root / "out"
     good(study.run(out))
@@ -136,7 +136,7 @@ def test_damaged_vectors_are_written_again(study):
 
 @pytest.mark.parametrize("stream", ["0<&-", "2>&-", "0<&- 2>&-"])
 def test_closed_streams_are_no_files_of_results(study, stream):
-    """The next file that is opened would have the number of a closed one, and lines of the log in it."""
+    """Otherwise the next opened file would get the number of a closed stream, and lines of the log would be written into it."""
     out = study.root / "out"
     for program in (engine.program(), str(Path(engine.program()).parent / "libexec" / "ropewalk" / "ropewalk")):
         study.write(components=2)
@@ -176,7 +176,7 @@ def test_the_manifest_holds_the_experiment_that_was_run(tmp_path, how):
 
 
 def test_former_pictures_do_not_stand_beside_new_tables(study, tmp_path):
-    """Where they cannot be drawn, they are missing; the page needs nobody to draw it."""
+    """Where figures cannot be drawn, they are missing; the page does not need them."""
     out = study.root / "out"
     good(engine.run("run", study.root / "study.yaml", "--out", out, "--format", "svg"))
     page = (out / "report.html").read_bytes()
@@ -236,13 +236,13 @@ def test_pruning_keeps_what_the_file_names(tmp_path):
     study.write(corpus={"path": "corpus.jsonl", "documents": 16})
     good(study.run(out, "--only", "A", "--prune"))
     assert {name: inodes(out)[name] for name in ("init", "B")} == {name: old[name] for name in ("init", "B")}
-    (out / "checkpoints" / ".gone.state").write_bytes(b"not a state")  # somebody else's
+    (out / "checkpoints" / ".gone.state").write_bytes(b"not a state")  # a file of another program
     good(study.run(out, "--prune"))
     assert (out / "checkpoints" / ".gone.state").exists()
 
 
 def test_a_kill_while_a_label_changes(study):
-    """A temporary file of the killed run inside a capture, and an empty folder in the place of another."""
+    """A temporary file of the killed run inside a capture, and an empty folder where another capture was."""
     out = study.root / "out"
     old = inodes(out)["A"]
     token = (out / ".lock").read_text().split("temporary files: ")[1]

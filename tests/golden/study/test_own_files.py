@@ -1,4 +1,4 @@
-"""A results folder knows its experiment, and leaves the files of its user alone."""
+"""A results folder knows its experiment, and does not touch the user's files."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def test_a_results_folder_knows_its_experiment(study, tmp_path):
     assert "--out" in refused.stderr and "--replace" in refused.stderr
     assert run(tmp_path / "other", "--replace").returncode == 0
     assert run(study.root).returncode == 3
-    (tmp_path / "other").rename(tmp_path / "moved")  # the same study, from another place
+    (tmp_path / "other").rename(tmp_path / "moved")  # the same study, from another path
     assert run(tmp_path / "moved").returncode == 0
 
 
@@ -91,7 +91,7 @@ def test_the_users_own_files_in_the_place_of_results(published, tmp_path, name):
 
 
 def test_the_users_own_files_beside_results(published, tmp_path):
-    """Never touched, or moved aside where their names are those of our own; all at once."""
+    """Never changed; moved aside, all at once, where they have the names of our own files."""
     out = tmp_path / "out"
     write_own(out, *BESIDE)
 
@@ -111,7 +111,7 @@ CACHED = ["blobs/notes", "refs/mine", "snapshots/{}/notes.txt", "snapshots/mine/
 
 
 def test_the_users_own_files_in_the_cache_are_never_touched(published, tmp_path):
-    """--evict takes what this program downloaded, whatever else lies there."""
+    """--evict removes what this program downloaded, and nothing else."""
     client = Client(published.client.hub, tmp_path)
     good(published.run(tmp_path / "first", environment=client.environment))
     indexes = [client.repository() / index.format(published.commit) for index in CACHED]
@@ -123,7 +123,7 @@ def test_the_users_own_files_in_the_cache_are_never_touched(published, tmp_path)
     result = good(published.run(tmp_path / "second", "--evict", environment=client.environment))
     assert "H: " in result.stderr and "removed from the cache" in result.stderr and not weights.exists()
     assert all(index.read_bytes() == OWN for index in indexes)
-    # Weights that are a file of the user's own, not a link to bytes that were downloaded.
+    # Weights that are a file of the user's own, not a link to downloaded bytes.
     weights.write_bytes((published.root / "B" / "model.safetensors").read_bytes())
     good(published.run(tmp_path / "third", "--evict", environment=client.environment))
     assert weights.read_bytes() == (published.root / "B" / "model.safetensors").read_bytes()
@@ -131,7 +131,7 @@ def test_the_users_own_files_in_the_cache_are_never_touched(published, tmp_path)
 
 
 def test_weights_in_the_place_of_results(tmp_path):
-    """Weights in ./checkpoints/step-100, a pattern that finds them, and the results beside them."""
+    """Weights in ./checkpoints/step-100, a pattern that matches them, and the results in the same folder."""
     study = Study(tmp_path / "study")
     weights = study.root / "checkpoints" / "step-100"
     shutil.move(study.root / "A", weights)

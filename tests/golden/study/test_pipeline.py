@@ -1,5 +1,6 @@
-"""A study whose stages overlap: captures are written and analysed while the next checkpoint is measured. Numbers are those of the plain order, bit for
-bit, whatever happens on the way."""
+"""A study whose stages overlap: captures are written and analysed while the next checkpoint is measured. Its numbers are those of stages one after
+another, bit for bit, whatever fails.
+"""
 
 import collections
 import json
@@ -79,7 +80,7 @@ def test_plain_order_gives_the_same_bytes(study, straight, tmp_path):
 
 @pytest.mark.parametrize("asked", ["0", "1"])
 def test_both_ways_of_reading_weights_give_the_same_bytes(study, straight, tmp_path, asked):
-    """Through the system's cache of files, and past it, as studies on a GPU do."""
+    """Through the system's cache of files, and without it, as studies on a GPU do."""
     for label in LABELS[1:]:
         with (study.root / label / breakable.WEIGHTS).open("rb") as file:
             os.fsync(file.fileno())
@@ -93,7 +94,7 @@ def test_both_ways_of_reading_weights_give_the_same_bytes(study, straight, tmp_p
 
 
 def test_headers_are_read_once(study, straight):
-    """Audit, plan, what is there already, reading ahead and measuring all open the checkpoints."""
+    """Audit, plan, the search for captures, reading ahead and measuring all open the checkpoints."""
     files = [study.root / label / name for label in LABELS[1:] for name in ("config.json", breakable.WEIGHTS)]
     assert headers(study.stages) == {str(file): 1 for file in files}
 
@@ -111,7 +112,7 @@ def test_time_line(study, straight):
 
 
 def test_time_line_of_texts(study, tmp_path):
-    """How long reading waited for ids is a part of how long it took."""
+    """The time spent waiting for ids is part of the time spent reading."""
     words = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.save(str(tmp_path / "tokenizer.json"))

@@ -1,4 +1,4 @@
-"""Several models in one study: side by side in tables and figures, each with a shape, a tokenizer and a context of its own."""
+"""Several models in one study: compared in tables and figures, each with its own shape, tokenizer and context."""
 
 import csv
 import dataclasses
@@ -155,7 +155,7 @@ def test_figures_have_a_place_for_each_model_and_no_lines(three, tmp_path):
     cells = specs["depth_r_q"]["datasets"]["cells"]
     assert list(dict.fromkeys(row["checkpoint"] for row in cells)) == LABELS and {row["bin"] for row in cells} == set(range(10))
     assert [view["title"]["text"] for view in specs["phase_portraits"]["concat"]] == LABELS
-    # The same from the table alone.
+    # The same figures from the table without the study.
     again = engine.run("figures", out / "qk.csv", "--out", tmp_path, "--format", "json", "--title", "Three")
     assert again.code == 0, again.stderr
     for name, spec in specs.items():

@@ -1,4 +1,4 @@
-"""States of interrupted captures, whole, damaged or of other documents; texts that are cut; tables that follow the moments."""
+"""States of interrupted captures: intact, damaged, or about other documents; texts that are cut; tables that follow the moments."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PIECES = [random.Random(i).choices(range(tiny_models.VOCAB), k=LENGTH) for i in 
 
 
 def interrupt(study, out, label="A"):
-    """Ends a run as soon as it saved something; returns its last line."""
+    """Ends a run as soon as it has saved a state; returns its last line."""
     process = start(study, out)
     while process.poll() is None and not (out / "checkpoints" / f".{label}.state").exists():
         time.sleep(0.002)
@@ -85,7 +85,7 @@ def test_a_damaged_state(interrupted, tmp_path, damage):
     result = good(interrupted.run(out))
     assert tables(out) == tables(interrupted.root / "fresh")
     assert ("resuming after" in result.stderr) == (damage is make_link)
-    aside = damage in (empty, cut, make_folder, make_pipe)  # no state at all: somebody else's, perhaps
+    aside = damage in (empty, cut, make_folder, make_pipe)  # not a state, and possibly a file of another program
     assert hidden(out) == ([".A.state-1"] if aside else [])
     if damage is make_folder:
         assert (out / "replaced" / ".A.state-1" / "mine").read_text() == "mine"
@@ -113,7 +113,7 @@ def test_an_interrupted_extension_says_how_far_it_came(interrupted, tmp_path):
 
 
 def test_a_piece_that_moves_to_another_text(tmp_path):
-    """The same pieces in the same order, but one in another block: sums are the same, standard errors are not."""
+    """The same pieces in the same order, but one in another block: sums are equal, standard errors are not."""
     study = Study(tmp_path / "study")
     study.write(corpus={"path": "corpus.jsonl", "chunk": True}, blocks=2)
     study.write_corpus([sum(PIECES[0::2], []), sum(PIECES[1::2], [])])
@@ -146,7 +146,7 @@ def test_cut_texts_after_an_interrupt(tmp_path):
     assert "A: resuming after" in good(study.run(out)).stderr
     good(study.run(tmp_path / "fresh"))
     assert tables(out) == tables(tmp_path / "fresh")
-    # The last piece goes to the other text; what was read before is the same, in other blocks.
+    # The last piece moves to the other text; what was read before is the same, but in other blocks.
     study.write_corpus([texts[0], texts[1][:-LENGTH]])
     study.write_corpus([texts[0][:-LENGTH], texts[1][:-LENGTH] + texts[0][-LENGTH:]])
     assert "resuming after" not in good(study.run(tmp_path / "moved")).stderr
@@ -155,7 +155,7 @@ def test_cut_texts_after_an_interrupt(tmp_path):
 
 
 def test_tables_follow_the_moments_they_are_made_of(study, tmp_path):
-    """Documents that were added leave other last digits than documents read in one go."""
+    """Documents that were added later give other last digits than documents read in one go."""
     out = study.root / "out"
     study.write(corpus={"path": "corpus.jsonl", "documents": 16})
     good(study.run(out))

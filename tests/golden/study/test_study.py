@@ -1,4 +1,4 @@
-"""`ropewalk run`: results, resuming, what a change invalidates, mistakes in experiment files."""
+"""`ropewalk run`: results, resuming, what a change makes out of date, mistakes in experiment files."""
 
 import hashlib
 import json
@@ -61,7 +61,7 @@ def test_two_runs_give_the_same_bytes(study, finished, tmp_path):
 
 
 def test_threads_hardly_matter(study, finished, tmp_path):
-    """No r changes by more than 1e-5 where the component stands apart from its neighbours by 1 %."""
+    """No r changes by more than 1e-5 where the variance of the component differs from its neighbours' by 1 %."""
     environment = {"OMP_NUM_THREADS": "3"}
     assert study.run(study.write(), tmp_path / "threads", "--threads", 3, environment=environment).code == 0
     one, three = (pandas.read_csv(out / "qk.csv") for out in (finished, tmp_path / "threads"))
@@ -74,7 +74,7 @@ def test_threads_hardly_matter(study, finished, tmp_path):
 
 
 def test_report(study, finished):
-    """The page is written once, and again where it is gone or its tables changed."""
+    """The page is written once, and again where it was removed or its tables changed."""
     page = finished / "report.html"
     if not page.exists():
         pytest.skip("built without the report")
@@ -144,14 +144,14 @@ def test_a_change_invalidates_what_depends_on_it(study, finished, tmp_path, chan
 
 
 def test_figures_of_an_experiment(study, finished, tmp_path):
-    """Drawn beside the others, on the page too; nothing is measured, and no table made, where they change."""
+    """Drawn with the others, also on the page; changing them measures nothing and makes no table."""
     out = shutil.copytree(finished, tmp_path / "out")
 
     def run(**changes):
         return engine.run("run", study.write("asked.yaml", **changes), "--out", out, "--format", "json")
 
     before, times = files(out), written(out)
-    # What a run draws from its own numbers is what `figures` draws from the files.
+    # A run draws the same from its own numbers as `figures` does from the files.
     read = engine.run("figures", out / "qk.csv", "--experiment", study.write("asked.yaml"), "--out", tmp_path / "read", "--format", "json")
     drawn = lambda folder: {path.name: path.read_bytes() for path in folder.glob("*.vl.json")}
     assert read.code == 0 and {"bands.vl.json", "distance.vl.json"} < set(drawn(tmp_path / "read")), read.stderr
@@ -165,10 +165,10 @@ def test_figures_of_an_experiment(study, finished, tmp_path):
     assert json.loads((out / "manifest.json").read_text())["settings"]["figures"] == asked
     alone = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--out", tmp_path / "alone", "--format", "json")
     assert alone.code == 0 and drawn(tmp_path / "alone") == drawn(out / "figures")
-    # Options take their place, as with portraits.
+    # Options replace them, as for portraits.
     options = engine.run("figures", out / "qk.csv", "--experiment", study.root / "asked.yaml", "--statistic", "r_q", "--out", tmp_path / "one", "--format", "json")
     assert options.code == 0 and {p.name for p in (tmp_path / "one").glob("over_training_*")} == {"over_training_r_q.vl.json"}
-    # Others instead: redrawn, and the former ones go.
+    # Other ones instead: new ones are drawn, and the former ones removed.
     result = run(figures={"statistics": ["r_q"]})
     assert result.code == 0 and "tables: up to date" in result.stderr and "figures: up to date" not in result.stderr
     assert "by_depth_r_q.vl.json" in drawn(out / "figures") and not set(drawn(out / "figures")) & {f"{name}.vl.json" for name in names}
@@ -245,7 +245,7 @@ def test_the_end_says_how_many_documents_a_precision_takes(study, tmp_path):
 
 
 def test_random_weights_are_initialised_as_transformers_does(study, tmp_path):
-    """Root mean square of queries and keys of fresh weights, layer by layer, against transformers' own."""
+    """Root mean square of queries and keys of fresh weights, layer by layer, compared with transformers."""
     wide = dict(hidden_size=256, intermediate_size=512, head_dim=32, num_attention_heads=8, num_key_value_heads=2)
     write_checkpoint(tmp_path / "trained", 0, **wide)
     phases = [{"name": "P", "context": SHORT, "checkpoints": [

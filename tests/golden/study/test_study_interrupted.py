@@ -1,4 +1,4 @@
-"""A study that is killed, that meets another, a full disk or damaged captures."""
+"""A study that is killed, that runs at the same time as another, or that finds a full disk or damaged captures."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_killed_at_random_moments(study, finished, tmp_path):
 
 
 def test_interrupted_captures_go_on(study, tmp_path):
-    """A long capture, interrupted, leaves its state; the next run goes on from it and ends with the same bits."""
+    """A long, interrupted capture leaves its state; the next run resumes from it and ends with the same bits."""
     generator = torch.Generator().manual_seed(1)
     rows = [torch.randint(tiny_models.VOCAB, (LONG,), generator=generator).tolist() for _ in range(1500)]
     (study.root / "many.jsonl").write_text("".join(json.dumps({"tokens": row}) + "\n" for row in rows))
@@ -107,7 +107,7 @@ def test_output_that_cannot_be_written(study):
 
 
 def test_damaged_captures_are_measured_again(study, finished, tmp_path):
-    """Cut off, which the size tells; and wrong inside, which shows when tables are made again."""
+    """A shortened file, whose size shows it; and a changed one, which is noticed when tables are made again."""
     out = tmp_path / "out"
     shutil.copytree(finished, out)
     times = written(out)

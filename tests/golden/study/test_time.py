@@ -1,4 +1,4 @@
-"""Time as a number: steps and tokens in tables, and figures over training laid out by them."""
+"""Steps and tokens as numbers: in tables, and on the axes of figures over training."""
 
 import itertools
 import json
@@ -25,7 +25,7 @@ def step_of(label):
 
 
 def axis_of(spec):
-    """Every axis by which checkpoints are laid out."""
+    """Every axis on which checkpoints can be arranged."""
     layers = spec["layer"] if "layer" in spec else [layer for view in spec["vconcat"] for layer in view["layer"]]
     return [layer["encoding"]["x"]["axis"] for layer in layers if layer["encoding"].get("x", {}).get("axis")]
 
@@ -48,7 +48,7 @@ def test_ticks_are_round_and_apart(pythia, name):
         assert [names[position] for position in axis["values"]] == ["init", "0", "1", "10", "100", "1k", "10k", "100k"]
         assert axis["title"] == "training steps (logarithmic)"
         assert axis["labelAngle"] == 0
-        pixels = 660 / 9.5  # of a unit: 7 for the run, 1 for the baseline, edges and a gap
+        pixels = 660 / 9.5  # pixels per unit: 7 units for the run, 1 for the baseline, edges and a gap
         assert all(b - a > 24 / pixels for a, b in itertools.pairwise(axis["values"]))
 
 
@@ -85,7 +85,7 @@ def test_maps_run_down_the_same_axis(pythia):
     layers = {layer["name"]: layer for layer in pythia.spec("depth_r_q")["layer"]}
     axis = layers["cells"]["encoding"]["y"]["axis"]
     assert axis["title"] == "training steps (logarithmic)"
-    # The checkpoints' own steps, as many as have room.
+    # The checkpoints' own steps, as many as fit.
     names = dict(zip(*(parameter["value"] for parameter in pythia.spec("depth_r_q")["params"][:2]), strict=True))
     cells = {row["y_middle"]: row["checkpoint"] for row in pythia.rows("depth_r_q", "cells")}
     written = {position: names[position].replace("k", "000") for position in axis["values"]}

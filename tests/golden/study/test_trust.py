@@ -1,4 +1,4 @@
-"""What happens between two runs: nothing stale, nothing mixed."""
+"""What happens between two runs: no result is out of date, and none mixes two inputs."""
 
 import json
 import re
@@ -42,7 +42,7 @@ EXPERIMENT_EDITS = {
 
 
 def write_others(study):
-    """Beside the tokens: others of the same length in another field and file, names, a tokenizer, a folder of models."""
+    """Next to the tokens: other tokens of the same length in another field and file, names, a tokenizer, a folder of models."""
     others = [row[::-1] for row in study.rows]
     rows = [{"tokens": row, "others": other, "name": f"n{i}"} for i, (row, other) in enumerate(zip(study.rows, others))]
     (study.root / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -63,7 +63,7 @@ def test_an_edit_of_the_experiment(study, tmp_path, edit):
     write_others(study)
     old = inodes(study.root / "out")
     study.write(**EXPERIMENT_EDITS[edit])
-    # Vectors have to be written, and cut texts may have other blocks.
+    # Vectors have to be written, and cut texts may be dealt to other blocks.
     exactly = edit not in ("vectors", "chunk")
     result = check_against_fresh(study, tmp_path, exactly) if edit not in ("name", "pre_rope", "lags") else None
     if edit in ("pre_rope", "lags"):  # a capture that keeps more than is wanted will do
@@ -76,9 +76,9 @@ def test_an_edit_of_the_experiment(study, tmp_path, edit):
         assert b"Other" in (study.root / "out" / "figures" / "position_signal.vl.json").read_bytes()
     if edit == "fewer documents":
         assert "documents: 12 → 9" in result.stderr
-    if edit == "axis":  # which `report` reads there
+    if edit == "axis":  # `report` reads it there
         assert json.loads((study.root / "out" / "manifest.json").read_text())["settings"]["axis"] == "log-steps"
-    if edit not in ("sliding", "vectors", "chunk"):  # of no consequence for a model as small as this
+    if edit not in ("sliding", "vectors", "chunk"):  # has no effect on a model as small as this
         assert (inodes(study.root / "out") == old) == (edit in KEPT)
 
 
@@ -92,7 +92,7 @@ def test_a_dry_run_says_why_and_touches_nothing(study):
 
 
 def test_other_numerics_measure_again(study):
-    """As a capture says that an older program made."""
+    """The description of a capture by an older program."""
     out = study.root / "out"
     description = out / "checkpoints" / "A" / "capture.json"
     info = json.loads(description.read_text())
@@ -130,7 +130,7 @@ def test_an_edit_of_a_phase(study, tmp_path, edit):
 
 
 def test_every_key_of_an_experiment_is_edited():
-    """Keys as the parser spells them, by the function that reads them."""
+    """Keys in the parser's spelling, by the function that reads them."""
     study = engine.repository() / "ropewalk" / "study" / "experiment"
     source = "".join((study / f"experiment{part}.cpp").read_text() for part in ("", "_checkpoint", "_corpus", "_phases"))
     # test_datasets, test_published, test_hub, test_several_models, test_ablate
