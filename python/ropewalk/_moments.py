@@ -149,7 +149,7 @@ class Moments:
         return self.capture().moments(layer, kind, head)
 
     def to_numpy(self) -> dict[str, numpy.ndarray]:
-        """All numbers, by the names that docs/formats.md gives the tensors of a moments file."""
+        """All numbers, by the names that docs/moments.md gives the tensors of a moments file."""
         return self._contents()[0]
 
     def analyze(self, out: str | os.PathLike[str] | None = None, *, label: str = "moments", model: str = "", components: int = 10) -> Study:

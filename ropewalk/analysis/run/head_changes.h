@@ -15,7 +15,8 @@ namespace ropewalk {
 inline constexpr double kDiscoveryRate = 0.05;
 inline constexpr double kMinChange = 0.5;
 
-// Whether a number per token is of two contexts: its change is that of the unit, and no finding.
+// Whether a number per token, or of rows of attention, is of two contexts: its change is that of
+// the unit or of the context, and no finding.
 bool other_context(const Statistic& statistic, const CheckpointTable& from,
                    const CheckpointTable& to);
 inline constexpr const char* kOtherContext = "other_context";

@@ -94,6 +94,7 @@ struct Statistic {
   Granularity per = Granularity::component;  // heads.csv: per head
   bool error = true;                         // whether it has a standard error
   Unit unit = Unit::one;
+  bool of_rows = false;  // of rows of attention, which moves with the context alone
   Sign sign = Sign::own;
   std::string
       carried{};  // with Sign::rule, the key of the statistic whose changes stand for its own

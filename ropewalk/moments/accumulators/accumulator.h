@@ -63,6 +63,7 @@ struct BlockTarget {
   RotaryPairs pairs{};   // of the layer
   int64_t context = 0;   // as in CaptureShape
   int64_t block_no = 0;  // number of the block
+  KeepOptions keep = keep_nothing();
   // Only on a GPU: the heads, int32, and per stream (of queries, then of keys) the first document
   // that is not finite, int64.
   at::Tensor q_heads{};

@@ -142,6 +142,7 @@ void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet&
 void capture(const CaptureOptions& given) {
   CaptureOptions options = given;
   options.model.head = options.keep.loss;
+  options.model.scores = options.keep.rows.number > 0;
   refuse_vectors_of_many(options);
   OpenModel model;
   DocumentSet documents;

@@ -62,6 +62,7 @@ OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
     model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
   }
   model.head = options.head;
+  model.scores = options.scores;
   // A loss is measured in the arithmetic that queries and keys are.
   const Precision precision =
       choose_precision(options.dtype, model.device,

@@ -26,6 +26,7 @@ struct ModelOptions {
   int64_t seed = 0;              // of the head sample
   bool sliding = false;          // sliding layers count too
   bool head = false;             // go on to the logits
+  bool scores = false;           // scores of attention are asked for, in the last layer too
   std::string device = "auto";
   std::string dtype = "auto";
   std::optional<int64_t> memory;  // bytes; default: four fifths of what is free
@@ -51,12 +52,15 @@ struct OpenModel {
   int64_t memory = 0;        // bytes
   std::optional<RandomWeights> random;
 
-  bool head = false;  // the pass goes on to the logits
+  bool head = false;    // the pass goes on to the logits
+  bool scores = false;  // what scores of attention need is read of all layers
 
   // What the measured heads need, and what the pass goes through.
   Extent measured() const { return {last_layer, Needed::qk}; }
   Extent extent() const {
-    return head ? Extent{text.config.n_layers - 1, Needed::head} : measured();
+    if (head) return {text.config.n_layers - 1, Needed::head};
+    // Learned sinks come with a whole layer.
+    return {last_layer, scores && text.config.sinks ? Needed::layer : Needed::qk};
   }
   // Token ids below this may be read: a head may have no logit for some embeddings.
   int64_t known_words() const {

@@ -225,8 +225,8 @@ def test_damaged_moments(study, tmp_path):
 
 
 def test_documented_reader(study):
-    """The reader printed in docs/formats.md, on a real file."""
-    text = (engine.repository() / "docs" / "formats.md").read_text()
+    """The reader printed in docs/moments.md, on a real file."""
+    text = (engine.repository() / "docs" / "moments.md").read_text()
     code = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "moments.safetensors" in block)
     assert len(code.strip().splitlines()) <= 20
     scope = {}

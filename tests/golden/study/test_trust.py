@@ -29,6 +29,7 @@ EXPERIMENT_EDITS = {
     "sliding": dict(sliding=True),
     "pre_rope": dict(pre_rope=False),
     "plasticity": dict(plasticity=True),
+    "rows": dict(rows=5),
     "loss": dict(loss=True),
     "vectors": dict(vectors="uniform"),
     "components": dict(components=2),
