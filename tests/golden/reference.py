@@ -118,8 +118,8 @@ def capture(folder: Path, texts: dict[int, list[int]], context: int, dtype=torch
 
 
 @torch.no_grad()
-def attention(folder: Path, tokens: list[int], dtype=torch.float32):
-    """What eager attention gives: of each layer that attends [heads, T, T], and functions that turn keys as each layer with RoPE does.
+def attention(folder: Path, texts: dict[int, list[int]], dtype=torch.float32):
+    """What eager attention gives for each document: of each layer that attends [heads, T, T], and functions that turn keys as each layer with RoPE does.
 
     Such a function takes keys before RoPE [KV heads, T, d], the one at each place, and gives those after it.
     """
@@ -146,6 +146,10 @@ def attention(folder: Path, tokens: list[int], dtype=torch.float32):
             for module, original in watched.items():
                 module.apply_rotary_pos_emb = original
 
+    found = {}
     with noted():
-        output = network(input_ids=torch.tensor([tokens]), use_cache=False, output_attentions=True)
-    return [weights[0].double().numpy() for weights in output.attentions if weights is not None], turns
+        for key, tokens in texts.items():
+            turns.clear()
+            output = network(input_ids=torch.tensor([tokens]), use_cache=False, output_attentions=True)
+            found[key] = [weights[0].double().numpy() for weights in output.attentions if weights is not None], list(turns)
+    return found

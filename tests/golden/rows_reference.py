@@ -1,5 +1,7 @@
 """Rows of attention written out once more with numpy: which are drawn, what each adds to the sums, and the columns of heads.csv that come of them."""
 
+import functools
+
 import numpy as np
 
 STEP = 0x9E3779B97F4A7C15
@@ -46,6 +48,7 @@ def shortest_run(keys):
     return max(1, (1 << (keys.bit_length() - 1)) // 64)
 
 
+@functools.cache
 def key_runs(digest, shortest, end):
     random = SplitMix(joined(digest, 2 * shortest))
     runs = [FIRST]
@@ -54,6 +57,7 @@ def key_runs(digest, shortest, end):
     return runs
 
 
+@functools.cache
 def indexes(digest, first, t):
     """Where each of the keys first … t comes to stand."""
     runs = key_runs(digest, shortest_run(t - first + 1), t + 1)

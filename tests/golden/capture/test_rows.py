@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas
 import pytest
+import torch
 from safetensors.numpy import load_file
 
 import bands_reference
@@ -34,24 +35,30 @@ def analyze(folder, out):
 class Eager:
     """One document through transformers."""
 
-    def __init__(self, folder, tokens, config):
-        self.tokens = np.array(tokens)
-        weights, turns = reference.attention(folder, tokens)
-        self.vectors = reference.capture(folder, {0: tokens}, CONTEXT)
-        before = reference.capture(folder, {0: tokens}, CONTEXT, pre_rope=True)
+    def __init__(self, tokens, weights, turns, vectors, before, config):
+        self.tokens, self.vectors = np.array(tokens), vectors
         attending = [i for i in range(config["layers"]) if i not in config["skipped_layers"]]
         turning = [i for i in attending if i not in config["nope_layers"]] if config["rope"] else []
         assert len(weights) == len(attending) and len(turns) == len(turning)
         self.weights = dict(zip(attending, weights))
         self.turns = dict(zip(turning, turns))
-        self.before = before
+        kv_heads = range(config["n_kv_heads"])
+        self.before = {layer: torch.tensor(np.stack([before[layer, head, "k"] for head in kv_heads])) for layer in turning}
+        self.moved = {}
 
-    def keys_at(self, layer, kv_head, order):
-        """Keys after RoPE, where the one at each place is another."""
-        import torch
+    def keys_at(self, layer, t, order):
+        """Keys after RoPE, where the one at each place is another: [KV heads, T, d], the same for all heads of a layer."""
+        if (layer, t) not in self.moved:
+            self.moved[layer, t] = self.turns[layer](self.before[layer][:, order]).double().numpy()
+        return self.moved[layer, t]
 
-        keys = np.stack([self.before[layer, head, "k"][0] for head in range(1 + max(h for i, h, kind in self.before if i == layer and kind == "k"))])
-        return self.turns[layer](torch.tensor(keys[:, order]))[kv_head].double().numpy()
+
+def eager_passes(folder, texts, config):
+    texts = {index: tokens[:CONTEXT] for index, tokens in enumerate(texts.values())}
+    attention = reference.attention(folder, texts)
+    vectors, before = (reference.capture(folder, texts, CONTEXT, pre_rope=early) for early in (False, True))
+    of = lambda streams, index: {stream: documents[index] for stream, documents in streams.items()}
+    return [Eager(tokens, *attention[index], of(vectors, index), of(before, index), config) for index, tokens in texts.items()]
 
 
 def scale_of(config, layer):
@@ -61,8 +68,8 @@ def scale_of(config, layer):
 def numbers(eager, layer, head, config, digest):
     """{t: (numbers, parts)} of all rows."""
     window, scale, group = config["sliding_windows"].get(str(layer)), scale_of(config, layer), config["n_q_heads"] // config["n_kv_heads"]
-    q = eager.vectors[layer, head, "q"][0].astype(np.float64)
-    k = eager.vectors[layer, head // group, "k"][0].astype(np.float64)
+    q = eager.vectors[layer, head, "q"].astype(np.float64)
+    k = eager.vectors[layer, head // group, "k"].astype(np.float64)
     count, cap = len(q), config.get("score_cap")
     p = eager.weights[layer][head]
     slope = slopes(config["n_q_heads"])[head] if config.get("alibi") else 0
@@ -72,11 +79,11 @@ def numbers(eager, layer, head, config, digest):
         bias = slope * (t - np.arange(t + 1))
         logits = plain - bias
         moved = None
-        if layer in eager.turns or slope:
+        if t >= 64 and (layer in eager.turns or slope):
             first = max(rows_reference.FIRST, rows_reference.first_seen(t, window))
             order = np.arange(count)
             order[rows_reference.indexes(digest, first, t)] = np.arange(first, t + 1)
-            keys = eager.keys_at(layer, head // group, order) if layer in eager.turns else k[order]
+            keys = eager.keys_at(layer, t, order)[head // group] if layer in eager.turns else k[order]
             moved = (q[t] @ keys[first : t + 1].T * scale - bias[first:], order[first : t + 1])
         final = cap * np.tanh(plain / cap) - bias if cap else logits
         learned = 1 - p[t, : t + 1].sum() if config.get("sinks") else 0.0
@@ -109,7 +116,7 @@ def test_columns_are_those_of_eager_attention(tmp_path, name):
     heads, curves = analyze(out, tmp_path / "tables")
     tensors, config = load_file(out / "moments.safetensors"), json.loads((out / "capture.json").read_text())["config"]
     group = config["n_q_heads"] // config["n_kv_heads"]
-    eager = [Eager(folder, tokens[:CONTEXT], config) for tokens in texts.values()]
+    eager = eager_passes(folder, texts, config)
     digests = tensors["document.prefix_digest"].astype(np.uint64).tolist()
     octaves = 1 + rows_reference.octave(CONTEXT - 1)
     for i, (layer, head) in enumerate(zip(tensors["query.layer"].tolist(), tensors["query.head"].tolist())):
@@ -128,7 +135,7 @@ def test_columns_are_those_of_eager_attention(tmp_path, name):
         curve = curves[(curves.layer == layer) & (curves.q_head == head)]
         assert curve.x.tolist() == [0, *(1 << j for j in range(PARTS - 1))]
         assert all(close(a, b) for a, b in zip(curve.value, attended / sums[:, 0].sum()))
-        longest = [max(np.linalg.norm(one.vectors[layer, h, kind][0], axis=1).max() for one in eager) for h, kind in ((head, "q"), (head // group, "k"))]
+        longest = [max(np.linalg.norm(one.vectors[layer, h, kind], axis=1).max() for one in eager) for h, kind in ((head, "q"), (head // group, "k"))]
         assert abs(row.logit_bound / (scale_of(config, layer) * longest[0] * longest[1]) - 1) < 1e-4
         assert row.logit_peak <= row.logit_bound * (1 + 1e-6) + 1e-6
         expected = sorted((edge for document in edges for edge in document), key=lambda edge: -edge[3])[:24]
