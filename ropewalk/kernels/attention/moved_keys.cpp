@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ropewalk/kernels/attention/key_moves.h"
+#include "ropewalk/kernels/attention/moved_keys_cpu.h"
 #include "ropewalk/kernels/gpu/host_numbers.h"
 
 namespace ropewalk {
@@ -129,6 +130,7 @@ at::Tensor turned_logits(const QueryRows& all, const UncappedRows& rows,
 }  // namespace
 
 MovedKeys move_keys(const QueryRows& all, const UncappedRows& rows) {
+  if (all.q.device().is_cpu()) return move_keys_cpu(all, rows);
   const RunColumns columns(all, rows);
   const int64_t heads = all.heads(), count = rows.logits.size(1), keys = rows.logits.size(2);
   const at::Tensor n = rows.seen.sum(1);  // [rows]

@@ -18,7 +18,8 @@ struct QueryRows {
   ScoreOptions scores;      // of these heads
   at::Tensor cos, sin;      // [T, pairs] float32: what turned q and k; undefined: nothing
   bool interleaved = false;
-  uint64_t seed = 0;  // the document's
+  at::Tensor columns;  // of k (moved_keys_cpu.h), on a CPU where it turned
+  uint64_t seed = 0;   // the document's
 
   int64_t heads() const { return q.size(0); }
   int64_t rows() const { return q.size(1); }

@@ -1,5 +1,7 @@
 #include "ropewalk/kernels/attention/row_numbers.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -7,6 +9,7 @@
 
 #include "ropewalk/kernels/attention/key_moves.h"
 #include "ropewalk/kernels/attention/moved_keys.h"
+#include "ropewalk/kernels/attention/moved_keys_cpu.h"
 #include "ropewalk/kernels/gpu/host_numbers.h"
 
 namespace ropewalk {
@@ -242,6 +245,28 @@ int64_t chunk_rows(int64_t heads, int64_t keys, int64_t d_head, const at::Device
   return std::max<int64_t>(1, numbers / row_size(heads, keys, d_head));
 }
 
+struct RowSpan {
+  size_t begin, end;
+};
+
+// Rows that are computed together: those whose keys move in runs of the same lengths.
+std::vector<RowSpan> split_rows(const QueryRows& rows) {
+  std::vector<RowSpan> spans;
+  const auto count = static_cast<size_t>(rows.rows());
+  for (size_t begin = 0; begin < count;) {
+    const int64_t shortest = shortest_run(rows.seen(rows.t[begin]));
+    size_t end = begin + 1;
+    while (end < count && shortest_run(rows.seen(rows.t[end])) == shortest &&
+           static_cast<int64_t>(end - begin) <
+               chunk_rows(rows.heads(), rows.t[end] + 1, rows.q.size(2), rows.q.device())) {
+      ++end;
+    }
+    spans.push_back({begin, end});
+    begin = end;
+  }
+  return spans;
+}
+
 // Of equal ones the first: chunks come by t.
 at::Tensor strongest_of(const std::vector<at::Tensor>& chunks) {
   const at::Tensor all = at::cat(chunks, 1);  // [heads, …, 3]
@@ -258,26 +283,28 @@ int64_t distance_parts(int64_t tokens) {
 
 int64_t distance_part_begin(int64_t part) { return part == 0 ? 0 : int64_t{1} << (part - 1); }
 
-RowNumbers row_numbers(const QueryRows& rows, int64_t parts) {
+RowNumbers row_numbers(const QueryRows& given, int64_t parts) {
+  QueryRows rows = given;
+  const bool cpu = rows.q.device().is_cpu();
+  if (cpu && rows.cos.defined()) rows.columns = key_columns(rows.k);
   const auto numbers = rows.q.options().dtype(at::kDouble);
   RowNumbers all{at::zeros({rows.heads(), rows.rows(), Row::count}, numbers),
                  at::empty({rows.heads(), rows.rows(), parts}, numbers),
                  {}};
-  std::vector<at::Tensor> strongest;
-  const auto count = static_cast<size_t>(rows.rows());
-  for (size_t begin = 0; begin < count;) {
-    // Those whose keys move in runs of the same lengths.
-    const int64_t shortest = shortest_run(rows.seen(rows.t[begin]));
-    size_t end = begin + 1;
-    while (end < count && shortest_run(rows.seen(rows.t[end])) == shortest &&
-           static_cast<int64_t>(end - begin) <
-               chunk_rows(rows.heads(), rows.t[end] + 1, rows.q.size(2), rows.q.device())) {
-      ++end;
+  const std::vector<RowSpan> spans = split_rows(rows);
+  std::vector<at::Tensor> strongest(spans.size());
+  const auto compute = [&](int64_t begin, int64_t end) {
+    for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
+      RowChunk chunk(rows, spans[i].begin, spans[i].end);
+      chunk.add_to(all);
+      strongest[i] = chunk.strongest();
     }
-    RowChunk chunk(rows, begin, end);
-    chunk.add_to(all);
-    strongest.push_back(chunk.strongest());
-    begin = end;
+  };
+  const auto count = static_cast<int64_t>(spans.size());
+  if (cpu) {
+    at::parallel_for(0, count, 1, compute);  // operations on small tensors use one core
+  } else {
+    compute(0, count);
   }
   all.strongest = strongest_of(strongest);
   return all;
@@ -286,7 +313,8 @@ RowNumbers row_numbers(const QueryRows& rows, int64_t parts) {
 int64_t row_numbers_workspace(int64_t heads, int64_t kv_heads, int64_t rows, int64_t tokens,
                               int64_t d_head, const at::Device& device) {
   constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
-  const int64_t together = std::min(rows, chunk_rows(heads, tokens, d_head, device));
+  const int64_t threads = device.is_cuda() ? 1 : at::get_num_threads();
+  const int64_t together = std::min(rows, threads * chunk_rows(heads, tokens, d_head, device));
   // Logits, their softmax and its sums; logits about their mean, of moved keys, and of the same
   // places and keys. The keys and those of runs; places of keys; the rows' numbers.
   const int64_t logits = 8 * together * row_size(heads, tokens, d_head) * kSingle;
