@@ -3,7 +3,7 @@ import type { Statistic } from "./blob";
 import type { Checkpoint, Run } from "./run";
 
 // Where a number on the page is from, as its element says in `data-number`: "FILE:ROW:COLUMN". A head's row is
-// "LABEL/LAYER.HEAD", of qk.csv with "/PCn" after it; a checkpoint's is its label, a bin's of loss.csv "LABEL/FROM", a
+// "LABEL/LAYER.HEAD", of qk.csv with "/PCn" after it; a checkpoint's is its label, a bin's of loss.csv "LABEL/FROM", an edge's "LABEL/LAYER.HEAD/RANK", a
 // pair's "FROM → TO"; in a JSON file
 // the column is a path of keys. "count:" and "mean:" before it: of those rows; "interval:": the 95 % interval of it.
 // "X ± Y" is a number with its standard error. What counts the page itself is "page:WHAT".

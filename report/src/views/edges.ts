@@ -30,13 +30,12 @@ function unpack({ texts }: EdgesBlob, [document, t, key, p, queryId, keyId, ...p
   return { document, t, key, p, query: side(queryId, 0), target: side(keyId, 3) };
 }
 
-/** A token with the words around it; without a tokenizer, its id. */
-function words(name: string, { id, before, text, after }: Side): HTMLElement {
-  const known = before + text + after !== "";
-  const parts = known
-    ? [h("bdi", { class: "muted" }, before), h("mark", {}, text), h("bdi", { class: "muted" }, after)]
-    : [h("mark", {}, `token ${id}`)];
-  return h("p", { class: "edge-words" }, h("span", { class: "edge-side" }, name), h("span", { class: "edge-text" }, ...parts));
+/** A token with the words around it; without a tokenizer, its id, which stands `from` there. */
+function words(name: string, { id, before, text, after }: Side, from: string): HTMLElement {
+  const side = h("span", { class: "edge-side" }, name);
+  if (before + text + after === "") return h("p", { class: "edge-words" }, side, h("span", {}, "token ", number(from, String(id))));
+  const parts = [h("bdi", { class: "muted" }, before), h("mark", {}, h("bdi", {}, text)), h("bdi", { class: "muted" }, after)];
+  return h("p", { class: "edge-words" }, side, h("span", { class: "edge-text" }, ...parts));
 }
 
 /** What a head links most strongly, in words; null where the run has no edges. */
@@ -70,8 +69,8 @@ export function headEdges({ run, store }: Context): (head: Head) => HTMLElement 
           edge.t - edge.key === 1 ? " token back" : " tokens back",
           h("span", { class: "muted" }, " · document ", number(from("document"), String(edge.document)), ", token ", number(from("t"), String(edge.t))),
         ),
-        words("from", edge.query),
-        words("to", edge.target),
+        words("from", edge.query, from("query_id")),
+        words("to", edge.target, from("key_id")),
       );
     };
     const list = (from: number, to: number) => h("ol", { class: "edges", start: from + 1 }, ...rows.slice(from, to).map((row, i) => item(row, from + i)));

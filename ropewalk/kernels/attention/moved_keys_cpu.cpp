@@ -5,139 +5,10 @@
 #include <vector>
 
 #include "ropewalk/kernels/attention/key_moves.h"
-#include "ropewalk/kernels/clones.h"
+#include "ropewalk/kernels/attention/moved_key_loops.h"
 
 namespace ropewalk {
 namespace {
-
-constexpr int64_t kLanes = 16;
-constexpr int64_t kTile = 2 * kLanes;  // keys at once
-constexpr int64_t kMostLines = 4;      // queries at once
-
-using Lanes = float __attribute__((vector_size(kLanes * sizeof(float))));
-using Places = int32_t __attribute__((vector_size(kLanes * sizeof(int32_t))));
-
-ROPEWALK_INLINE void load(Lanes& value, const float* x) {
-  __builtin_memcpy(&value, x, sizeof(value));
-}
-
-ROPEWALK_INLINE double total(const Lanes& x) {
-  double sum = 0;
-  for (int64_t i = 0; i < kLanes; ++i) sum += x[i];
-  return sum;
-}
-
-// Products of `lines` queries, d apart, with the keys of a tile.
-template <int64_t lines>
-ROPEWALK_INLINE void multiply_tile(const float* queries, int64_t d, const float* keys,
-                                   int64_t stride, float* made, int64_t size) {
-  Lanes first[lines] = {}, second[lines] = {};
-  for (int64_t i = 0; i < d; ++i) {
-    Lanes a, b;
-    load(a, keys + i * stride);
-    load(b, keys + i * stride + kLanes);
-    for (int64_t line = 0; line < lines; ++line) {
-      first[line] += queries[line * d + i] * a;
-      second[line] += queries[line * d + i] * b;
-    }
-  }
-  for (int64_t line = 0; line < lines; ++line) {
-    __builtin_memcpy(made + line * size, &first[line], sizeof(Lanes));
-    __builtin_memcpy(made + line * size + kLanes, &second[line], sizeof(Lanes));
-  }
-}
-
-// queries [lines, d] times `count` keys, columns of [d, stride]: [lines, size], of which the last
-// ones may be of keys behind them.
-ROPEWALK_CLONES void multiply_keys(const float* queries, int64_t lines, int64_t d,
-                                   const float* keys, int64_t stride, int64_t count, float* made,
-                                   int64_t size) {
-  for (int64_t key = 0; key < count; key += kTile) {
-    for (int64_t line = 0; line < lines; line += kMostLines) {
-      const float* q = queries + line * d;
-      float* to = made + line * size + key;
-      switch (std::min(kMostLines, lines - line)) {
-        case 1:
-          multiply_tile<1>(q, d, keys + key, stride, to, size);
-          break;
-        case 2:
-          multiply_tile<2>(q, d, keys + key, stride, to, size);
-          break;
-        case 3:
-          multiply_tile<3>(q, d, keys + key, stride, to, size);
-          break;
-        default:
-          multiply_tile<4>(q, d, keys + key, stride, to, size);
-      }
-    }
-  }
-}
-
-// Sums over moved logits x, with the logits a of the same keys and b of the same places.
-struct MovedSums {
-  double x = 0, squares = 0, with_key = 0, with_place = 0;
-};
-
-// All arrays may be read up to a vector behind `count`. Of x, `mean` is taken away.
-ROPEWALK_CLONES void add_products(const float* moved, const float* key, const float* place,
-                                  int64_t count, float mean, MovedSums& sums) {
-  Lanes x_sum = {}, squares = {}, with_key = {}, with_place = {};
-  Places place_of{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  for (int64_t i = 0; i < count; i += kLanes) {
-    Lanes x, a, b;
-    load(x, moved + i);
-    load(a, key + i);
-    load(b, place + i);
-    x -= mean;
-    if (count - i < kLanes) {
-      const Places there = place_of < static_cast<int32_t>(count - i);
-      x = there ? x : Lanes{};
-    }
-    x_sum += x;
-    squares += x * x;
-    with_key += x * a;
-    with_place += x * b;
-  }
-  sums.x += total(x_sum);
-  sums.squares += total(squares);
-  sums.with_key += total(with_key);
-  sums.with_place += total(with_place);
-}
-
-// The sum of `count` numbers, and of their squares.
-ROPEWALK_CLONES double sum_of(const float* x, int64_t count, double& squares) {
-  Lanes sum = {}, square = {};
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    Lanes some;
-    load(some, x + i);
-    sum += some;
-    square += some * some;
-  }
-  double all = total(sum);
-  squares = total(square);
-  for (; i < count; ++i) {
-    all += x[i];
-    squares += static_cast<double>(x[i]) * x[i];
-  }
-  return all;
-}
-
-ROPEWALK_CLONES void subtract(const float* x, int64_t count, float mean, float* to) {
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) to[i] = x[i] - mean;
-}
-
-// Turns `count` pairs of numbers, the two of one `apart`, the next ones `step` on.
-ROPEWALK_CLONES void turn_pairs(const float* x, const float* cos, const float* sin, int64_t count,
-                                int64_t step, int64_t apart, float* to) {
-#pragma omp simd
-  for (int64_t i = 0; i < count; ++i) {
-    const float a = x[i * step], b = x[i * step + apart];
-    to[i * step] = a * cos[i] + b * sin[i];
-    to[i * step + apart] = b * cos[i] - a * sin[i];
-  }
-}
 
 // Rows of some heads in runs of keys.
 class MovedRows {
@@ -148,7 +19,7 @@ class MovedRows {
         heads_(all.heads()),
         count_(rows.logits.size(1)),
         d_(all.q.size(2)),
-        width_(rows.logits.size(2) + kTile),
+        width_(rows.logits.size(2) + kMovedKeyTile),
         last_(all.t[rows.end - 1]),
         centred_(static_cast<size_t>(heads_ * count_ * width_), 0.0F),
         lines_(static_cast<size_t>(heads_ * count_)) {
@@ -169,7 +40,7 @@ class MovedRows {
       moves_.push_back(run_moves(runs, all_.seed, first_[static_cast<size_t>(row)],
                                  t_[static_cast<size_t>(row)]));
     }
-    size_ = 2 * shortest + kTile;
+    size_ = 2 * shortest + kMovedKeyTile;
     queries_ = all_.q.slice(1, static_cast<int64_t>(rows_.begin), static_cast<int64_t>(rows_.end))
                    .mul(all_.scores.scale)
                    .contiguous();
@@ -335,8 +206,9 @@ MovedKeys move_keys_cpu(const QueryRows& all, const UncappedRows& rows) {
 at::Tensor key_columns(const at::Tensor& keys) {
   // More, so that a tile may be read; and an odd number of cache lines, as of a power of two all
   // columns would share their places in a cache.
-  const int64_t tokens = (keys.size(1) + kTile + kLanes) / kLanes | 1;
-  const at::Tensor columns = at::zeros({keys.size(0), keys.size(2), tokens * kLanes}, at::kFloat);
+  constexpr int64_t kLine = 64 / sizeof(float);
+  const int64_t lines = (keys.size(1) + kMovedKeyTile + kLine) / kLine | 1;
+  const at::Tensor columns = at::zeros({keys.size(0), keys.size(2), lines * kLine}, at::kFloat);
   columns.narrow(2, 0, keys.size(1)).copy_(keys.transpose(1, 2));
   return columns;
 }

@@ -7,9 +7,9 @@
 #include <functional>
 #include <limits>
 
-#include "ropewalk/kernels/attention/key_moves.h"
 #include "ropewalk/kernels/attention/moved_keys.h"
 #include "ropewalk/kernels/attention/moved_keys_cpu.h"
+#include "ropewalk/kernels/attention/row_spans.h"
 #include "ropewalk/kernels/gpu/host_numbers.h"
 
 namespace ropewalk {
@@ -210,61 +210,25 @@ void RowChunk::set_by_key(const at::Tensor& p) {
 // Overwrites p.
 void RowChunk::add_strongest(const at::Tensor& p) {
   const int64_t heads = p.size(0), rows = p.size(1);
-  const auto by_head = [&](const at::Tensor& index, int64_t size) {
-    return index.view({heads, 1, 1}).expand({heads, 1, size});
-  };
   p.scatter_(2, (t_ - from_).view({1, rows, 1}).expand({heads, rows, 1}), 0);
-  const at::Tensor best = p.amax(2);  // [heads, rows]
+  const at::Tensor lines = p.view({heads * rows, keys_});
+  const at::Tensor first = at::arange(heads, t_.options()) * rows;  // line of each head
+  const at::Tensor best = p.amax(2);                                // [heads, rows]
   std::vector<at::Tensor> found;
   for (int64_t i = 0; i < kStrongest; ++i) {
-    const at::Tensor row = best.argmax(1);                                 // [heads]
-    const at::Tensor there = p.gather(1, by_head(row, keys_)).squeeze(1);  // [heads, keys]
-    const at::Tensor key = there.argmax(1, /*keepdim=*/true);              // [heads, 1]
+    const at::Tensor row = best.argmax(1);                        // [heads]
+    const at::Tensor there = lines.index_select(0, first + row);  // [heads, keys]
+    const at::Tensor key = there.argmax(1, /*keepdim=*/true);     // [heads, 1]
     const at::Tensor value = there.gather(1, key).squeeze(1);
     found.push_back(at::stack({t_.index_select(0, row).to(at::kDouble),
                                (key.squeeze(1) + from_).to(at::kDouble), value.to(at::kDouble)},
                               1));
     if (i + 1 == kStrongest) break;
     there.scatter_(1, key, 0);
-    p.scatter_(1, by_head(row, keys_), there.unsqueeze(1));
+    lines.index_copy_(0, first + row, there);
     best.scatter_(1, row.unsqueeze(1), there.amax(1, /*keepdim=*/true));
   }
   strongest_ = at::stack(found, 1);
-}
-
-// Numbers that a row takes at once: a head's keys, as they are and moved, and its query as it is
-// turned for each run of them.
-int64_t row_size(int64_t heads, int64_t keys, int64_t d_head) {
-  constexpr int64_t kRuns = 128, kMost = 2;
-  return heads * (kMost * keys + kRuns * d_head);
-}
-
-// A chunk's rows: a few on a CPU, so that they stay in its caches.
-int64_t chunk_rows(int64_t heads, int64_t keys, int64_t d_head, const at::Device& device) {
-  const int64_t numbers = int64_t{1} << (device.is_cuda() ? 27 : 19);
-  return std::max<int64_t>(1, numbers / row_size(heads, keys, d_head));
-}
-
-struct RowSpan {
-  size_t begin, end;
-};
-
-// Rows that are computed together: those whose keys move in runs of the same lengths.
-std::vector<RowSpan> split_rows(const QueryRows& rows) {
-  std::vector<RowSpan> spans;
-  const auto count = static_cast<size_t>(rows.rows());
-  for (size_t begin = 0; begin < count;) {
-    const int64_t shortest = shortest_run(rows.seen(rows.t[begin]));
-    size_t end = begin + 1;
-    while (end < count && shortest_run(rows.seen(rows.t[end])) == shortest &&
-           static_cast<int64_t>(end - begin) <
-               chunk_rows(rows.heads(), rows.t[end] + 1, rows.q.size(2), rows.q.device())) {
-      ++end;
-    }
-    spans.push_back({begin, end});
-    begin = end;
-  }
-  return spans;
 }
 
 // Of equal ones the first: chunks come by t.
