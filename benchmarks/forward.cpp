@@ -1,5 +1,6 @@
-// Times the forward pass of a checkpoint, seconds per document: GROUPS times three groups of SIZE
-// documents, one without anything, one with their moments, and one with all that a capture keeps.
+// Times the forward pass of a checkpoint, seconds per document: GROUPS times four groups of SIZE
+// documents, one without anything, one with their moments, one with all that a capture keeps, and
+// one with that but rows of attention.
 // Prints JSON.
 // Usage: forward MODEL TOKENS GROUPS SIZE DEVICE DTYPE [MEMORY]
 #include <fmt/format.h>
@@ -20,18 +21,21 @@ namespace {
 
 using namespace ropewalk;
 
-constexpr int64_t kKinds = 3;
+constexpr int64_t kKinds = 4;
 
-// Takes every layer; of one group of documents nothing, of the next moments, of the next all.
+// Takes every layer; of one group of documents nothing, of the next moments, of the next all, of
+// the next all but rows.
 class AlternatingCollector : public Observer {
  public:
-  AlternatingCollector(MomentsCollector& moments, MomentsCollector& all, int64_t group)
-      : moments_(moments), all_(all), group_(group) {}
+  AlternatingCollector(MomentsCollector& moments, MomentsCollector& all, MomentsCollector& rest,
+                       int64_t group)
+      : moments_(moments), all_(all), rest_(rest), group_(group) {}
   std::vector<Tap> taps(int64_t layer) const override { return all_.taps(layer); }
   void on_vectors(const TappedVectors& taken) override {
     const int64_t kind = taken.document->index / group_ % kKinds;
     if (kind == 1 && taken.point == std::string_view(kPostRope)) moments_.on_vectors(taken);
     if (kind == 2) all_.on_vectors(taken);
+    if (kind == 3) rest_.on_vectors(taken);
   }
   int64_t workspace(int64_t tokens, at::ScalarType dtype, const at::Device& device) const override {
     return all_.workspace(tokens, dtype, device);
@@ -40,6 +44,7 @@ class AlternatingCollector : public Observer {
  private:
   MomentsCollector& moments_;
   MomentsCollector& all_;
+  MomentsCollector& rest_;
   int64_t group_;
 };
 
@@ -76,13 +81,14 @@ int main(int argc, char** argv) {
   }
   MomentsCollector moments(config, model.heads, {});
   MomentsCollector all(config, model.heads, {.keep = KeepOptions{}, .context = model.context});
-  AlternatingCollector collector(moments, all, size);
+  MomentsCollector rest(config, model.heads, {.keep = {.rows = {}}, .context = model.context});
+  AlternatingCollector collector(moments, all, rest, size);
   ForwardOptions forward;
   forward.memory = model.memory;
   forward.group = size;
   using Clock = std::chrono::steady_clock;
   auto last = Clock::now();
-  Json seconds[kKinds] = {Json::array(), Json::array(), Json::array()};
+  Json seconds[kKinds] = {Json::array(), Json::array(), Json::array(), Json::array()};
   forward.after_group = [&](int64_t done) {
     if (model.device.is_cuda()) torch_stream(model.device).synchronize();
     const auto now = Clock::now();
@@ -97,6 +103,7 @@ int main(int argc, char** argv) {
   Json result{{"without", seconds[0]},
               {"with", seconds[1]},
               {"with_all", seconds[2]},
+              {"with_all_but_rows", seconds[3]},
               {"threads", at::get_num_threads()}};
   if (model.device.is_cuda()) {
     result["peak_gpu_bytes"] = peak_memory(model.device);

@@ -152,7 +152,7 @@ class Moments:
         return self.capture().moments(layer, kind, head)
 
     def to_numpy(self) -> dict[str, numpy.ndarray]:
-        """All numbers, by the tensor names of a moments file (docs/formats.md)."""
+        """All numbers, by the tensor names of a moments file (docs/moments.md)."""
         return self._contents()[0]
 
     def analyze(self, out: str | os.PathLike[str] | None = None, *, label: str = "moments", model: str = "", components: int = 10) -> Study:

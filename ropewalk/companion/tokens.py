@@ -3,7 +3,9 @@
 # {"do": "load", "tokenizer": key, "threads": n} with the array `file`, a tokenizer.json, or with "folder", for transformers to
 # find a tokenizer in. {"do": "encode", "tokenizer": key} with `sizes` (i8) and `text`, the texts' bytes one after another;
 # the answer has `ids` (i4), and for each text in `counts`, `prefix` and `suffix` (i4) how many ids it has, and how many of
-# them the post-processor added in front and behind.
+# them the post-processor added in front and behind. {"do": "texts", "tokenizer": key} with `ids` (i4), and for each run of them in
+# `counts` and `own` (i4) how many they are and which of them is meant; the answer has `text`, the bytes of what is before it, of
+# itself and of what is after it, and `sizes` (i8), three for each.
 import array
 import contextlib
 import hashlib
@@ -39,6 +41,9 @@ class Fast:
     def encode(self, texts):
         return [(one.ids, one.special_tokens_mask) for one in self.tokenizer.encode_batch_fast(texts, add_special_tokens=True)]
 
+    def decode(self, runs):
+        return self.tokenizer.decode_batch(runs, skip_special_tokens=False)
+
 
 class Slow:
     """A tokenizer of transformers that is written in Python."""
@@ -54,6 +59,9 @@ class Slow:
                 text, add_special_tokens=True, truncation=False, padding=False, return_special_tokens_mask=True, verbose=False
             )
             yield made["input_ids"], made["special_tokens_mask"]
+
+    def decode(self, runs):
+        return [self.tokenizer.decode(run, skip_special_tokens=False) for run in runs]
 
 
 def from_folder(folder):
@@ -120,10 +128,15 @@ def memory_for(size):
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def encode(words, arrays):
+def known(words):
     tokenizer = loaded.get(words["tokenizer"])
     if tokenizer is None:  # an earlier companion had it
         raise Refused("not loaded", "dropped")
+    return tokenizer
+
+
+def encode(words, arrays):
+    tokenizer = known(words)
     sizes = array.array("q", arrays["sizes"])
     text, offset, texts = memoryview(arrays["text"]), 0, []
     for size in sizes:
@@ -143,7 +156,29 @@ def encode(words, arrays):
     return {}, {"ids": ("i4", ids), "counts": ("i4", counts), "prefix": ("i4", prefix), "suffix": ("i4", suffix)}
 
 
+def texts(words, arrays):
+    """A token's text is what it adds to the text before it: some tokenizers give another one to a text's first token."""
+    tokenizer, offset, runs = known(words), 0, []
+    ids = array.array("i", arrays["ids"]).tolist()
+    for count, own in zip(array.array("i", arrays["counts"]), array.array("i", arrays["own"])):
+        run = ids[offset : offset + count]
+        runs += [run[:own], run[: own + 1], run, run[own : own + 1], run[own + 1 :]]
+        offset += count
+    made = iter(tokenizer.decode(runs))
+    text, sizes = bytearray(), array.array("q")
+    for before, with_it, whole, alone, after in zip(*[made] * 5):
+        if with_it.startswith(before) and whole.startswith(with_it):
+            alone, after = with_it[len(before) :], whole[len(with_it) :]
+        for part in (before, alone, after):
+            encoded = part.encode("utf-8", "replace")
+            text += encoded
+            sizes.append(len(encoded))
+    return {}, {"text": ("u1", bytes(text)), "sizes": ("i8", sizes)}
+
+
 def answer(words, arrays):
     if words["do"] == "load":
         return load(words, arrays)
+    if words["do"] == "texts":
+        return texts(words, arrays)
     return encode(words, arrays)

@@ -44,15 +44,11 @@ std::vector<std::span<const Document>> Layers::batches(std::span<const Document>
   return group_documents(group, /*bytes_per_token=*/1, {.hidden_budget = rows});
 }
 
-void Layers::offer(int64_t layer, const Document& document, const char* point,
-                   const Projection& made, bool changing) {
-  if (!observers_.want(layer, point)) return;
-  observers_.offer(TappedVectors{layer,
-                                 &document,
-                                 &positions_.find(tokens_of(document)),
-                                 point,
-                                 {{"q", made.q}, {"k", made.k}, {"v", made.v}},
-                                 changing});
+void Layers::offer(TappedVectors given, const Projection& made) {
+  if (!observers_.want(given.layer, given.point)) return;
+  given.positions = &positions_.find(tokens_of(*given.document));
+  given.vectors = {{"q", made.q}, {"k", made.k}, {"v", made.v}};
+  observers_.offer(std::move(given));
 }
 
 void Layers::show(int64_t layer, std::span<const Document> batch, const at::Tensor& rows) {
@@ -107,10 +103,18 @@ std::vector<Layers::Vectors> Layers::vectors(int64_t layer, const LayerWeights& 
                     observers_.want(layer, kPreRope);
   const bool keep = before_rope || late;
   const bool changing = settings.rope && !keep;
-  // Of a batch of one document, where any observer wants it.
-  const auto raw = [&](const Projection& made) {
-    if (shown) offer(layer, batch.front(), kPreNorm, made, changing);
+  const auto taken_at = [&](const Document& document, const char* point) {
+    TappedVectors given;
+    given.layer = layer;
+    given.document = &document;
+    given.point = point;
+    given.changing = changing;
+    return given;
   };
+  const auto raw = [&](const Projection& made) {  // of a batch of one, where anybody wants it
+    if (shown) offer(taken_at(batch.front(), kPreNorm), made);
+  };
+  const ScoreOptions scores = score_options(config_, settings, weights);
   const Projection all = project(config_, weights, rows, raw);
   std::vector<Vectors> documents;
   int64_t begin = 0;
@@ -118,9 +122,14 @@ std::vector<Layers::Vectors> Layers::vectors(int64_t layer, const LayerWeights& 
     const int64_t tokens = tokens_of(document);
     Vectors made{&document, begin, {}, slice(all, begin, begin + tokens)};
     if (before_rope) made.before_rope = made.after;
-    if (shown) offer(layer, document, kPreRope, made.after, changing);
-    apply_position(config_, settings, tables_.find(settings, tokens), made.after, keep);
-    if (shown) offer(layer, document, kPostRope, made.after, false);
+    if (shown) offer(taken_at(document, kPreRope), made.after);
+    const RopeTable* const table = tables_.find(settings, tokens);
+    apply_position(config_, settings, table, made.after, keep);
+    TappedVectors after = taken_at(document, kPostRope);
+    after.changing = false;
+    after.scores = &scores;
+    after.rope = table;
+    if (shown) offer(std::move(after), made.after);
     documents.push_back(std::move(made));
     begin += tokens;
   }

@@ -90,8 +90,8 @@ class Layers {
     Projection after;
   };
 
-  void offer(int64_t layer, const Document& document, const char* point, const Projection& made,
-             bool changing);
+  // `given` names layer, document and point, and what of a Taken is known beside.
+  void offer(TappedVectors given, const Projection& made);
   std::vector<Vectors> vectors(int64_t layer, const LayerWeights& weights,
                                std::span<const Document> batch, const at::Tensor& rows,
                                bool before_rope, bool shown);

@@ -13,6 +13,8 @@
 namespace ropewalk {
 
 struct Document;
+struct RopeTable;
+struct ScoreOptions;
 
 // The points at which a layer's vectors can be taken.
 inline constexpr const char* kPreNorm = "pre-norm";  // as projected
@@ -51,6 +53,10 @@ struct TappedVectors {
   std::map<std::string, at::Tensor, std::less<>> vectors;  // by name; [heads, T, d_head]
   bool changing = false;                                   // they change after on_vectors() returns
   int64_t documents = 1;
+  // After RoPE, where a pass makes scores of them: how, for all query heads, and what turned them
+  // (null: nothing did). Null where only vectors are known.
+  const ScoreOptions* scores = nullptr;
+  const RopeTable* rope = nullptr;
 
   const at::Tensor& operator[](std::string_view name) const { return vectors.find(name)->second; }
 };

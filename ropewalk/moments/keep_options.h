@@ -13,7 +13,7 @@
 // The accumulators besides second moments, in the order of files: one name per file of
 // moments/accumulators/. The code that statistics use to read them is in analysis/ under the same
 // name (analysis/replicates/kept_parts.h).
-#define ROPEWALK_ACCUMULATORS(X) X(pre_rope) X(lags) X(plasticity)
+#define ROPEWALK_ACCUMULATORS(X) X(pre_rope) X(lags) X(plasticity) X(rows)
 
 namespace ropewalk {
 
@@ -30,6 +30,7 @@ struct KeepOptions {
   bool pre_rope = true;
   bool lags = true;
   bool plasticity = false;
+  KeepCount rows{32};
   bool loss = false;
 
   bool operator==(const KeepOptions&) const = default;
@@ -64,6 +65,7 @@ inline constexpr auto kKeepOptions = std::to_array<KeepOption>(
      {"lags", &KeepOptions::lags, "sums of logits by distance"},
      {"plasticity", &KeepOptions::plasticity,
       "queries and keys of a few tokens, to measure plasticity"},
+     {"rows", &KeepOptions::rows, "rows of attention of each document"},
      {"loss", &KeepOptions::loss, "the loss of every document, which runs all of the model"}});
 
 // The row of a key, or null.

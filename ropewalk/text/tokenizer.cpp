@@ -61,6 +61,33 @@ std::vector<Tokenizer::Outcome> outcomes_of(const CompanionMessage& answer, size
   return outcomes;
 }
 
+void add_number(std::string& bytes, size_t number) {
+  const auto value = static_cast<int32_t>(number);
+  bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+std::vector<Tokenizer::RunText> run_texts(const CompanionMessage& answer, size_t runs) {
+  const std::string& bytes = answer.array("sizes");
+  std::vector<int64_t> sizes(bytes.size() / sizeof(int64_t));
+  std::memcpy(sizes.data(), bytes.data(), sizes.size() * sizeof(int64_t));
+  std::string_view rest = answer.array("text");
+  std::vector<Tokenizer::RunText> texts(sizes.size() == 3 * runs ? runs : 0);
+  bool good = texts.size() == runs;
+  const auto take = [&](std::string& into, int64_t size) {
+    good = good && size >= 0 && size <= static_cast<int64_t>(rest.size());
+    if (!good) return;
+    into = rest.substr(0, static_cast<size_t>(size));
+    rest.remove_prefix(static_cast<size_t>(size));
+  };
+  for (size_t i = 0; i < texts.size(); ++i) {
+    take(texts[i].before, sizes[3 * i]);
+    take(texts[i].token, sizes[3 * i + 1]);
+    take(texts[i].after, sizes[3 * i + 2]);
+  }
+  if (!good || !rest.empty()) throw SystemError("the companion's answer does not fit its request");
+  return texts;
+}
+
 constexpr const char* kAdvice =
     "install it with `python -m pip install tokenizers`, or name a Python that has it in "
     "ROPEWALK_PYTHON; corpora of token ids need none";
@@ -237,6 +264,24 @@ Tokenizer::Batch Tokenizer::send(std::vector<std::string> texts) const {
 
 std::vector<Tokenizer::Outcome> Tokenizer::receive(Batch batch) const {
   return impl_->receive(batch);
+}
+
+std::vector<Tokenizer::RunText> Tokenizer::texts(const std::vector<Run>& runs) const {
+  impl_->load();
+  CompanionMessage request{{{"do", "texts"}, {"tokenizer", impl_->key}}, {}};
+  std::string &ids = request.arrays["ids"], &counts = request.arrays["counts"],
+              &own = request.arrays["own"];
+  for (const Run& run : runs) {
+    for (const int32_t id : run.ids) add_number(ids, static_cast<size_t>(id));
+    add_number(counts, run.ids.size());
+    add_number(own, static_cast<size_t>(run.own));
+  }
+  const auto limit = time_for(ids.size());
+  try {
+    return run_texts(shared_companion().ask("tokens", std::move(request), limit), runs.size());
+  } catch (const CompanionFailure& failure) {
+    throw_system_error(failure);
+  }
 }
 
 const std::string& Tokenizer::digest() const {

@@ -31,6 +31,16 @@ class Tokenizer {
     Encoding encoding;
     std::string problem;  // why this text has no ids; empty where it has
   };
+  // Ids that follow each other, one of which is meant; and the text of it, and before and after.
+  struct Run {
+    std::vector<int32_t> ids;
+    int32_t own = 0;
+  };
+  struct RunText {
+    std::string before;
+    std::string token;
+    std::string after;
+  };
   // Texts that were sent.
   struct Batch {
     std::vector<std::string> texts;
@@ -52,6 +62,9 @@ class Tokenizer {
   Batch send(std::vector<std::string> texts) const;
   // One outcome per text; none after the first problem.
   std::vector<Outcome> receive(Batch batch) const;
+
+  // The text of each. Throws as send() does.
+  std::vector<RunText> texts(const std::vector<Run>& runs) const;
 
   // The SHA-256 of tokenizer.json. Of a tokenizer that transformers built: of the tokenizer.json
   // that it would write, or else of its files, class and version.

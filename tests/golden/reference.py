@@ -114,3 +114,41 @@ def capture(folder: Path, texts: dict[int, list[int]], context: int, dtype=torch
                 for head, vectors in enumerate(heads.float().numpy()):
                     streams.setdefault((layer, head, kind), {})[key] = vectors
     return streams
+
+
+@torch.no_grad()
+def attention(folder: Path, texts: dict[int, list[int]], dtype=torch.float32):
+    """What eager attention gives for each document: of each layer that attends [heads, T, T], and functions that turn keys as each layer with RoPE does.
+
+    Such a function takes keys before RoPE [KV heads, T, d], the one at each place, and gives those after it.
+    """
+    network = load(folder, dtype, "eager")
+    turns = []
+
+    @contextmanager
+    def noted():
+        modules = {sys.modules[type(part).__module__] for part in network.modules()}
+        watched = {module: module.apply_rotary_pos_emb for module in modules if hasattr(module, "apply_rotary_pos_emb")}
+
+        def watch(original):
+            def apply_rotary_pos_emb(q, k, *rest, **options):
+                turns.append(lambda keys: original(q, keys[None].to(k), *rest, **options)[1][0])
+                return original(q, k, *rest, **options)
+
+            return apply_rotary_pos_emb
+
+        for module, original in watched.items():
+            module.apply_rotary_pos_emb = watch(original)
+        try:
+            yield
+        finally:
+            for module, original in watched.items():
+                module.apply_rotary_pos_emb = original
+
+    found = {}
+    with noted():
+        for key, tokens in texts.items():
+            turns.clear()
+            output = network(input_ids=torch.tensor([tokens]), use_cache=False, output_attentions=True)
+            found[key] = [weights[0].double().numpy() for weights in output.attentions if weights is not None], list(turns)
+    return found

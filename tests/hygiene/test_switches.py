@@ -12,14 +12,14 @@ import tree
 
 HEADER = "ropewalk/moments/keep_options.h"
 VERBS = "python/ropewalk/_verbs.py"
-DOCUMENTS = ("docs/cli.md", "docs/experiments.md", "docs/formats.md")
+DOCUMENTS = ("docs/cli.md", "docs/experiments.md", "docs/formats.md", "docs/moments.md")
 ALONE = {"loss"}  # kept per document from the pass's logits, so there is no accumulator
 
 
 @pytest.fixture(scope="module")
 def texts():
     """Every text in which a step may be done, by name."""
-    wanted = re.compile(r"ropewalk/moments/|ropewalk/analysis/|tests/|docs/(cli|experiments|formats)\.md|python/ropewalk/_verbs\.py")
+    wanted = re.compile(r"ropewalk/moments/|ropewalk/analysis/|tests/|docs/(cli|experiments|formats|moments)\.md|python/ropewalk/_verbs\.py")
     paths = [path for path in tree.tracked(".h", ".cpp", ".py", ".md", ".txt") if wanted.match(tree.name(path))]
     return {tree.name(path): path.read_text() for path in paths}
 
@@ -68,7 +68,7 @@ def forgotten(texts):
         need(all(path.removeprefix("ropewalk/analysis/") in sources["analysis"] for path in readers), f"{name}: analysis/CMakeLists.txt lacks what reads it")
         need(f"tests/moments/accumulators/{name}_test.cpp" in texts, f"{name}: has no tests/moments/accumulators/{name}_test.cpp")
         need(f"accumulators/{name}_test.cpp" in texts["tests/moments/CMakeLists.txt"], f"{name}: tests/moments/CMakeLists.txt lacks its test")
-        need(re.search(rf"^\| `{name}\.", texts["docs/formats.md"], re.M), f"{name}: docs/formats.md lacks its tensors")
+        need(re.search(rf"^\| `{name}\.", texts["docs/moments.md"], re.M), f"{name}: docs/moments.md lacks its tensors")
     need(rows(table).keys() == set(rows(table).values()) == members(table).keys(), "rows of kKeepOptions, their keys and members of KeepOptions differ")
     kept = re.search(r"^\| `kept` \|.*$", texts["docs/formats.md"], re.M).group(0)
     defaults, passed = keywords(texts[VERBS], "capture")
@@ -105,7 +105,7 @@ STEPS = {
     "option": (VERBS, r"plasticity=plasticity, ", ""),
     "cli.md": ("docs/cli.md", r"\| `--plasticity`.*\n", ""),
     "experiments.md": ("docs/experiments.md", r"\| `plasticity` \|.*\n", ""),
-    "formats.md": ("docs/formats.md", r"\| `plasticity\..*\n", ""),
+    "moments.md": ("docs/moments.md", r"\| `plasticity\..*\n", ""),
     "kept": ("docs/formats.md", r"`plasticity`, ", ""),
 }
 

@@ -10,7 +10,9 @@
 #include "ropewalk/analysis/replicates/kept_parts.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/moments/accumulators/accumulator.h"
+#include "ropewalk/moments/accumulators/plasticity.h"
 #include "ropewalk/moments/collectors/loss_collector.h"
+#include "ropewalk/moments/files/kept_fields.h"
 #include "tests/moments/collectors/small_run.h"
 #include "tests/moments/files/small_config.h"
 
@@ -34,7 +36,10 @@ TEST(KeepOptions, EveryRowIsAnotherMember) {
     expected[option.key] = option.visit(one, [](const auto& value) { return keep_json(value); });
     EXPECT_EQ(keep_json(one), expected) << option.key;
     EXPECT_EQ(keep_both(one, keep_everything()), one) << option.key;
-    EXPECT_EQ(keep_both(keep_everything(), one), keep_both(one, keep_everything())) << option.key;
+    const KeepOptions both = keep_both(keep_everything(), one);
+    for (const KeepOption& other : kKeepOptions) {
+      EXPECT_EQ(other.on(both), other.key == option.key) << option.key << " and " << other.key;
+    }
     EXPECT_EQ(find_keep_option(option.key), &option);
   }
   EXPECT_EQ(find_keep_option("lunch"), nullptr);
@@ -87,7 +92,7 @@ class AddKeptTest : public testing::Test {
   KeepOptions only(const KeepOption& option) const {
     KeepOptions keep = keep_nothing();
     option.visit(keep, [](auto& member) { member = {1}; });
-    return keep;
+    return keep_both(keep_everything(), keep);  // of what is counted, all
   }
 
   const SmallRun run_{{100, 30, 50, 99, 31, 80}, 6, 1, 100};
@@ -118,12 +123,15 @@ TEST_F(AddKeptTest, IsAsIfItHadBeenMeasuredAtOnce) {
 TEST_F(AddKeptTest, TakesTheRoomOfAnotherVersion) {
   CaptureMoments whole = capture(keep_everything());
   whole.info.accumulators["plasticity"].numerics = 1;
-  whole.accumulated.back().total[0].fill_(1);
-  CaptureMoments part = capture({.plasticity = true});
-  part.accumulated.back().total[0].fill_(2);
+  const auto sample = [](const CaptureMoments& moments) {
+    return KeptFields::find(moments, plasticity(), StreamKind::query)->total("sample");
+  };
+  sample(whole).fill_(1);
+  CaptureMoments part = capture({.plasticity = true, .rows = {}});
+  sample(part).fill_(2);
   add_kept(whole, std::move(part), {"plasticity"});
   EXPECT_EQ(whole.info.accumulators, capture(keep_everything()).info.accumulators);
-  EXPECT_TRUE(whole.accumulated.back().total[0].eq(2).all().item<bool>());
+  EXPECT_TRUE(sample(whole).eq(2).all().item<bool>());
 }
 
 TEST_F(AddKeptTest, IsOfTheSameDocuments) {
@@ -141,8 +149,9 @@ TEST_F(AddKeptTest, SumsLackWhatIsOfOtherVersions) {
   part.info.accumulators["plasticity"].numerics += 1;
   part.info.accumulators["loss"].numerics += 1;
   join_capture(whole, std::move(part));
-  EXPECT_EQ(names_of(whole.info.accumulators), (std::vector<std::string>{"lags", "pre_rope"}));
-  EXPECT_EQ(whole.accumulated.size(), 3u);
+  EXPECT_EQ(names_of(whole.info.accumulators),
+            (std::vector<std::string>{"lags", "pre_rope", "rows"}));
+  EXPECT_EQ(whole.accumulated.size(), 4u);
   EXPECT_TRUE(whole.document_values.empty());
 }
 

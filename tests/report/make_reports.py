@@ -286,6 +286,29 @@ def with_effects(folder: Path) -> None:
     subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
 
 
+# Words that a table or a page might take for something else.
+WORDS = [HOSTILE, "=1+1", 'say "it"', "a,b", "new\nline", "\u202eturned", "&amp;", "1984", " the", ""]
+
+
+def with_edges(folder: Path, texts: bool) -> None:
+    """Writes an edges.csv with made-up edges of two heads, of which the first has more than are shown at first, and the page anew. `texts`: of documents with a tokenizer."""
+    rng = np.random.default_rng(19)
+    table = pandas.read_csv(folder / "qk.csv", keep_default_na=False)
+    rows = []
+    for checkpoint in dict.fromkeys(table.checkpoint):
+        for head, count in ((0, 9), (1, 2)):
+            for p in sorted(rng.random(count), reverse=True):
+                key = int(rng.integers(4, 300))
+                row = {"model": "m", "checkpoint": checkpoint, "layer": 0, "q_head": head, "document": int(rng.integers(0, 40)), "t": key + int(rng.integers(1, 200)), "key": key}
+                row |= {"distance": row["t"] - key, "p": float(f"{p:.6g}"), "query_id": int(rng.integers(0, 5000)), "key_id": int(rng.integers(0, 5000))}
+                for name in ("query_before", "query_text", "query_after", "key_before", "key_text", "key_after"):
+                    word = str(rng.choice(WORDS)) if texts else ""
+                    row[name] = f"'{word}" if word[:1] in ("=", "+", "-", "@") else word  # as the program writes names
+                rows.append(row)
+    pandas.DataFrame(rows).to_csv(folder / "edges.csv", index=False)
+    subprocess.run([os.environ["ROPEWALK"], "report", folder, "--quiet"], check=True, stdout=subprocess.DEVNULL)
+
+
 # By label, as in summary.json.
 CONTEXTS = {"before": 512, "A@512": 512, "B@512": 512, "A@1024": 1024, "B@1024": 1024, "after": 1024}
 AWKWARD = {"hasOwnProperty": 512, "constructor": 512, "__proto__": 512, "toString": 512, "valueOf": 2048, "=1+1": 2048}
@@ -359,6 +382,8 @@ def main() -> None:
             with_numbers_of_heads(out / name, empty="logit_pos_share" if name == "awkward" else None)
         if name in ("many", "awkward", "models"):
             with_losses(out / name)
+        if name in ("hostile", "many"):
+            with_edges(out / name, texts=name == "hostile")
         if name == "awkward":
             with_series(out / name, 16, AWKWARD)
         if name == "many":

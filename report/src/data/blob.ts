@@ -188,7 +188,7 @@ export interface SeriesStatistic {
   /** The file that holds it: bands.csv or curves.csv. */
   table: "bands" | "curves";
   /** What its points are; wavelengths are stored as angles per token. */
-  axis: "wavelength" | "distance" | "position";
+  axis: "wavelength" | "distance" | "position" | "attention";
   hue: "queries" | "keys" | "both";
   low: number | null;
   high: number | null;
@@ -216,6 +216,15 @@ export interface SeriesBlob {
   left_out: Record<string, number>;
 }
 
+/** Edges of heads, of edges.csv. */
+export interface EdgesBlob {
+  texts: string[];
+  /** [place of the checkpoint, of the head, edges]: each edge is [document, t, key, p, ids of both, places of six texts]. */
+  heads: [number, number, number[][]][];
+  /** How many checkpoints have edges that the page does not hold. */
+  left_out: number;
+}
+
 export interface Blob {
   format: number;
   title: string;
@@ -229,6 +238,7 @@ export interface Blob {
   column_names: string[];
   table: TableBlob;
   series: SeriesBlob;
+  edges?: EdgesBlob;
   /** Null: heads were not edited. */
   effects?: Effect[] | null;
   /** In the order of docs/figures.md. */

@@ -4,7 +4,7 @@ import type { Checkpoint, Run } from "./run";
 
 // Where a number on the page comes from, as its element states in `data-number`: "FILE:ROW:COLUMN". The row of a head
 // is "LABEL/LAYER.HEAD", in qk.csv followed by "/PCn"; the row of a checkpoint is its label, of a bin of loss.csv
-// "LABEL/FROM", of a pair "FROM → TO". In a JSON file the column is a path of keys. A prefix "count:" or "mean:" means
+// "LABEL/FROM", of an edge "LABEL/LAYER.HEAD/RANK", of a pair "FROM → TO". In a JSON file the column is a path of keys. A prefix "count:" or "mean:" means
 // the count or mean of these rows; "interval:" the 95 % interval of the number. "X ± Y" is a number with its standard
 // error. Numbers that the page counts itself are "page:WHAT".
 

@@ -4,6 +4,7 @@ import { h } from "../dom";
 import { button, card, classTag } from "../widgets";
 import { care } from "./care";
 import { composition } from "./composition";
+import { headEdges } from "./edges";
 import { headNumbers } from "./head_numbers";
 import { headSeries } from "./head_series";
 import { classHistory, components, numbersOverTraining } from "./head_tables";
@@ -16,6 +17,7 @@ export function headDetail(context: Context): Part {
   const element = h("div", { class: "head-detail", role: "region", "aria-labelledby": "head-title" });
 
   const alongSomething = headSeries(context);
+  const edges = headEdges(context);
   return {
     element,
     render(changed) {
@@ -42,6 +44,7 @@ export function headDetail(context: Context): Part {
           classHistory(context, head),
           numbersOverTraining(context, head),
         ),
+        ...[edges(head)].flatMap((part) => part ?? []),
         ...alongSomething(head),
         ...[composition(context, head)].flatMap((part) => part ?? []),
         card("Numbers", `Everything that was measured of this head at ${here}.`, headNumbers(context, head)),

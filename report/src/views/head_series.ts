@@ -14,6 +14,7 @@ const LOOKS: Record<string, string> = { dist_pred: "predicted", dist_actual: "ac
 const AXES = {
   distance: { card: "Logits by distance", title: "distance, tokens", unit: "tokens" },
   position: { card: "By position", title: "position, tokens", unit: "tokens" },
+  attention: { card: "Attention by distance", title: "distance, tokens", unit: "tokens" },
 };
 /** What of bands.csv stands in one chart: of queries and of keys. */
 const PROFILES = [
@@ -101,23 +102,23 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
   }
   const missingNow = (drawn: Drawn[]) => (drawn.some(({ at }) => at[store.state.at]) ? "" : ` Not measured ${whichCheckpoint()}.`);
 
-  function curves(head: Head, axis: "distance" | "position", wanted: Series[]): HTMLElement {
+  function curves(head: Head, axis: keyof typeof AXES, wanted: Series[]): HTMLElement {
     const words = AXES[axis];
-    const title = axis === "distance" ? words.card : `${words.card}: ${wanted.map(({ statistic }) => statistic.title).join(", ")}`;
+    const title = axis !== "position" ? words.card : `${words.card}: ${wanted.map(({ statistic }) => statistic.title).join(", ")}`;
     const drawn = gather(head, wanted, ({ statistic }, i) => LOOKS[statistic.key] ?? (i ? "actual" : "variance"));
     const none = absence("curves", drawn);
     if (none) return card(title, none);
     const [low, high] = extent(drawn);
     const margin = 0.04 * (high - low || 1);
     const limits = drawn.map(({ series }) => series.statistic);
-    const fixed = limits.every((one) => one.low !== null && one.high !== null);
+    const fixed = axis === "position" && limits.every((one) => one.low !== null && one.high !== null);
     const y: Axis = {
       kind: "linear",
       domain: fixed
         ? [Math.min(...limits.map((one) => one.low!)), Math.max(...limits.map((one) => one.high!))]
         : [low - margin, high + margin],
     };
-    const x: Axis = { kind: axis === "distance" ? "symlog" : "linear", domain: [0, Math.max(1, ...across(drawn))] };
+    const x: Axis = { kind: axis !== "position" ? "symlog" : "linear", domain: [0, Math.max(1, ...across(drawn))] };
     const same = (point: number) => point;
     const current = curvesNow(drawn, same);
     const describe = (at: number) => [
@@ -131,7 +132,9 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
     const about =
       axis === "distance"
         ? `Mean logit of a query and a key ${whichCheckpoint()}, by how far they stand apart. The gap between the curves is what content adds.${flat}`
-        : `At ${here()}.`;
+        : axis === "attention"
+          ? `What a token's attention gives ${whichCheckpoint()} to tokens at a distance from x to below twice that, without the first four of the document.`
+          : `At ${here()}.`;
     return card(
       title,
       `${about}${missingNow(drawn)}`,
@@ -239,6 +242,7 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
     const { left_out } = run.blob.series;
     return [
       ...(of("distance").length || left_out["curves"] ? [curves(head, "distance", of("distance"))] : []),
+      ...of("attention").map((series) => curves(head, "attention", [series])),
       ...of("position").map((series) => curves(head, "position", [series])),
       ...(of("wavelength").length || left_out["bands"] ? [bands(head, of("wavelength"))] : []),
     ];

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "ropewalk/analysis/analyze/analyze_edges.h"
 #include "ropewalk/analysis/analyze/analyze_series.h"
 #include "ropewalk/analysis/math/jackknife.h"
 #include "ropewalk/analysis/replicates/drift_axis.h"
@@ -224,6 +225,7 @@ void add_head(CheckpointTable& checkpoint, const HeadId& id, const HeadReplicate
   checkpoint.axes.push_back(axis_of(head));
   checkpoint.block_sizes.insert(checkpoint.block_sizes.end(), sizes.begin(), sizes.end());
   add_series(checkpoint, id, head, sizes);
+  add_edges(checkpoint, id, head);
 }
 
 }  // namespace ropewalk

@@ -227,7 +227,8 @@ const char* HeadChange::flag() const {
 bool other_context(const Statistic& statistic, const CheckpointTable& from,
                    const CheckpointTable& to) {
   const int64_t before = from.origin.context, after = to.origin.context;
-  return statistic.unit != Unit::one && before > 0 && after > 0 && before != after;
+  const bool moves = statistic.unit != Unit::one || statistic.of_rows;
+  return moves && before > 0 && after > 0 && before != after;
 }
 
 std::vector<IndexedView> comparable_views() {

@@ -15,8 +15,8 @@ namespace ropewalk {
 inline constexpr double kDiscoveryRate = 0.05;
 inline constexpr double kMinChange = 0.5;
 
-// Whether the two contexts differ and the number is per token: it then changes with its unit alone,
-// which is not a finding.
+// Whether the two contexts differ and the number is per token or of rows of attention: it then
+// changes with its unit or with the context alone, which is not a finding.
 bool other_context(const Statistic& statistic, const CheckpointTable& from,
                    const CheckpointTable& to);
 inline constexpr const char* kOtherContext = "other_context";

@@ -10,13 +10,14 @@ namespace series_of {
 const std::vector<SeriesStatistic>& bands();
 const std::vector<SeriesStatistic>& distance();
 const std::vector<SeriesStatistic>& plasticity();
+const std::vector<SeriesStatistic>& attended();
 }  // namespace series_of
 
 const std::vector<const SeriesStatistic*>& series() {
   static const std::vector<const SeriesStatistic*> kAll = [] {
     std::vector<const SeriesStatistic*> found;
-    for (const auto* file :
-         {&series_of::bands(), &series_of::distance(), &series_of::plasticity()}) {
+    for (const auto* file : {&series_of::bands(), &series_of::distance(), &series_of::plasticity(),
+                             &series_of::attended()}) {
       for (const SeriesStatistic& one : *file) found.push_back(&one);
     }
     return found;

@@ -25,7 +25,11 @@ namespace ropewalk {
   X(rope_bands, "Rotary frequencies")              \
   X(rope_drift, "Drift and the turning mean")      \
   X(distance, "Distance")                          \
-  X(plasticity, "Plasticity")
+  X(plasticity, "Plasticity")                      \
+  X(row_targets, "What it attends to")             \
+  X(row_reach, "How far it looks")                 \
+  X(place_or_key, "Place or key")                  \
+  X(row_logits, "Logits of rows")
 
 namespace statistic {
 #define ROPEWALK_DECLARE(name, group) const std::vector<Statistic>& name();

@@ -99,6 +99,7 @@ struct Statistic {
   Granularity per = Granularity::component;  // heads.csv: per head
   bool error = true;                         // whether it has a standard error
   Unit unit = Unit::one;
+  bool of_rows = false;  // of rows of attention, which moves with the context alone
   Sign sign = Sign::own;
   std::string
       // with Sign::rule: the key of the statistic whose changes are used in place of its own

@@ -61,11 +61,20 @@ void members(Archive& with, LossPart& x) {
   with(x.key, x.loss, x.tokens);
 }
 template <typename Archive>
+void members(Archive& with, EdgeToken& x) {
+  with(x.position, x.around, x.id, x.before, x.text, x.after);
+}
+template <typename Archive>
+void members(Archive& with, EdgeRow& x) {
+  with(x.layer, x.q_head, x.kv_head, x.rope, x.document, x.query, x.key, x.p);
+}
+template <typename Archive>
 void members(Archive& with, CheckpointTable& x) {
   with(x.model, x.label, x.phase, x.order, x.step, x.tokens, x.random, x.independent_model,
        x.origin, x.units, x.last_layer, x.documents, x.known_documents, x.blocks);
   with(x.layer, x.q_head, x.pc, x.kv_head, x.rope, x.n_q, x.n_k, x.n_blocks, x.flag, x.head_flag);
-  with(x.axes, x.columns, x.block_sizes, x.series, x.grids, x.series_flag, x.loss, x.loss_parts);
+  with(x.axes, x.columns, x.block_sizes, x.series, x.grids, x.series_flag, x.loss, x.loss_parts,
+       x.edges);
 }
 
 class FieldWriter {

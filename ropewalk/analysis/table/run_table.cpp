@@ -9,7 +9,9 @@
 
 #include "ropewalk/analysis/statistics/series.h"
 #include "ropewalk/analysis/statistics/statistic.h"
+#include "ropewalk/analysis/table/edges_table.h"
 #include "ropewalk/analysis/table/qk_table.h"
+#include "ropewalk/base/printable.h"
 #include "ropewalk/base/processes/parallel.h"
 
 namespace ropewalk {
@@ -96,6 +98,7 @@ void append_heads(CheckpointTable& checkpoint, const CheckpointTable& part) {
   append(checkpoint.head_flag, part.head_flag);
   append(checkpoint.axes, part.axes);
   append(checkpoint.block_sizes, part.block_sizes);
+  append(checkpoint.edges, part.edges);
   checkpoint.columns.resize(part.columns.size());
   for (size_t i = 0; i < part.columns.size(); ++i) {
     append(checkpoint.columns[i].value, part.columns[i].value);
@@ -124,6 +127,15 @@ RunTable rounded_to_file(const std::vector<CheckpointTable>& checkpoints, std::s
     for (LossRow& row : checkpoint.loss) {
       row.loss = rounded(row.loss);
       row.se = rounded(row.se);
+    }
+    for (EdgeRow& edge : checkpoint.edges) {
+      edge.p = rounded(edge.p);
+      for (EdgeToken* token : {&edge.query, &edge.key}) {
+        token->around.clear();
+        for (std::string* text : {&token->before, &token->text, &token->after}) {
+          *text = printable_excerpt(*text, kLongestTokenText);
+        }
+      }
     }
     round_grids(checkpoint);
     for (const SeriesTable file : {SeriesTable::bands, SeriesTable::curves}) {

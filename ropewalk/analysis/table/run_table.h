@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/replicates/logit_units.h"
+#include "ropewalk/analysis/table/edge_row.h"
 #include "ropewalk/analysis/table/head_series.h"
 #include "ropewalk/analysis/table/loss_row.h"
 
@@ -85,6 +86,7 @@ struct CheckpointTable {
   std::vector<std::string> series_flag;  // by head: of bands.csv and curves.csv
   std::vector<LossRow> loss;  // of all positions, then by bin; empty: not measured, or not read
   std::vector<LossPart> loss_parts;  // of documents; empty: the table was read
+  std::vector<EdgeRow> edges;        // by head, the strongest first; empty: none, or not read
 
   size_t rows() const { return layer.size(); }
   // The rows of PC0, one per head; a head's index is the index in this list.

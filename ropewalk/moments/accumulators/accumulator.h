@@ -69,6 +69,7 @@ struct BlockTarget {
   int64_t context = 0;              // as in CaptureShape
   int64_t block_no = 0;             // number of the block
   std::optional<int64_t> window{};  // of a layer whose attention slides
+  KeepOptions keep = keep_nothing();
   // Only on a GPU: the heads, int32, and per stream (of queries, then of keys) the first document
   // that is not finite, int64.
   at::Tensor q_heads{};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ropewalk/base/split_mix.h"
+#include "ropewalk/kernels/gpu/host_numbers.h"
 #include "ropewalk/model/config/config.h"
 #include "ropewalk/moments/accumulators/pre_rope.h"
 #include "ropewalk/moments/accumulators/stream_moments.h"
@@ -10,27 +12,12 @@
 namespace ropewalk {
 namespace {
 
-// SplitMix64 (Steele, Lea and Flood, 2014).
-class SplitMix64 {
- public:
-  enum Use : uint64_t { token, pairs };
-  SplitMix64(int64_t document, int64_t bucket, Use use)
-      : state_(2 * static_cast<uint64_t>(document * kPlasticityBuckets + bucket) + use) {}
-
-  // A number below n. For the small n that are used, all numbers are equally likely but for 2^-50.
-  int64_t below(int64_t n) { return static_cast<int64_t>(next() % static_cast<uint64_t>(n)); }
-
- private:
-  uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15;
-    uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-
-  uint64_t state_;
-};
+// Random numbers for a document and a bucket.
+enum class Use : uint64_t { token, pairs };
+SplitMix random_numbers(int64_t document, int64_t bucket, Use use) {
+  return SplitMix(2 * static_cast<uint64_t>(document * kPlasticityBuckets + bucket) +
+                  static_cast<uint64_t>(use));
+}
 
 // Indexes of the fields.
 enum PlasticityField : size_t { queries, keys, position, block };
@@ -42,12 +29,6 @@ at::Tensor rounded(const at::Tensor& vectors) {
   const at::Tensor largest = vectors.abs().amax(-1, true);
   const at::Tensor fits = (largest <= kLargest).logical_and(largest >= kLeast);
   return at::where(fits, vectors.to(at::kHalf).to(at::kFloat), vectors);
-}
-
-// Copies values to the device of the vectors without waiting for a stream.
-at::Tensor on_device(const std::vector<int64_t>& values, const at::Device& device) {
-  const at::Tensor here = at::tensor(values, at::kLong);
-  return device.is_cuda() ? here.pin_memory().to(device, /*non_blocking=*/true) : here;
 }
 
 class Plasticity : public Accumulator {
@@ -143,7 +124,7 @@ int64_t plasticity_token(int64_t document, int64_t bucket, int64_t context, int6
   if (positions.begin == positions.end) return -1;
   const int64_t token =
       positions.begin +
-      SplitMix64(document, bucket, SplitMix64::token).below(positions.end - positions.begin);
+      random_numbers(document, bucket, Use::token).below(positions.end - positions.begin);
   return token < tokens ? token : -1;
 }
 
@@ -154,7 +135,7 @@ std::vector<std::pair<int, int>> plasticity_pairs(int64_t document, int64_t buck
   }
   const auto count = static_cast<int64_t>(all.size());
   if (count <= kPlasticityPairs) return all;
-  SplitMix64 random(document, bucket, SplitMix64::pairs);
+  SplitMix random = random_numbers(document, bucket, Use::pairs);
   for (int64_t i = 0; i < kPlasticityPairs; ++i) {
     std::swap(all[static_cast<size_t>(i)], all[static_cast<size_t>(i + random.below(count - i))]);
   }

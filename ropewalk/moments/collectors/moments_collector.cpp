@@ -6,6 +6,8 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/processes/communicator.h"
 #include "ropewalk/base/processes/interrupt.h"
+#include "ropewalk/kernels/attention/biased_attention.h"
+#include "ropewalk/model/config/rope.h"
 #include "ropewalk/moments/accumulators/joint_fields.h"
 #include "ropewalk/text/documents.h"
 
@@ -148,6 +150,10 @@ void MomentsCollector::on_vectors(const TappedVectors& taken) {
     } else {
       std::vector<at::Tensor> reads;
       for (const auto& [name, vectors] : taken.vectors) reads.push_back(vectors);
+      if (taken.scores != nullptr) {
+        reads.insert(reads.end(), {taken.scores->slopes, taken.scores->sinks});
+      }
+      if (taken.rope != nullptr) reads.insert(reads.end(), {taken.rope->cos, taken.rope->sin});
       const auto launch = [&] { add(taken, gpu.fields, block, held, &gpu); };
       side_.run(std::move(reads), launch, wanting_.size());
     }
@@ -169,7 +175,8 @@ void MomentsCollector::add(const TappedVectors& taken, const std::vector<Fields>
                    rotary_pairs(config_, taken.layer),
                    shape_.context,
                    block,
-                   config_.layers.at(static_cast<size_t>(taken.layer)).window};
+                   config_.layers.at(static_cast<size_t>(taken.layer)).window,
+                   shape_.keep};
     if (gpu != nullptr) {
       to.q_heads = gpu->q_heads;
       to.kv_heads = gpu->kv_heads;

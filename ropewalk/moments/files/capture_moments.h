@@ -65,7 +65,7 @@ struct StreamSet {
   int64_t d() const { return total.mean.size(-1); }
 };
 
-// What one capture measured: the contents of a moments file (docs/formats.md).
+// What one capture measured: the contents of a moments file (docs/moments.md).
 struct CaptureMoments {
   CaptureInfo info;
   std::vector<DocumentRecord> documents;  // sorted by index

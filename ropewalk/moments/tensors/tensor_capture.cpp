@@ -67,6 +67,7 @@ at::Tensor as_one(const at::Tensor& vectors) {
 KeepOptions kept_of(const TensorShape& shape) {
   KeepOptions keep = shape.keep;
   keep.pre_rope = keep.pre_rope && !shape.config.empty();
+  keep.rows = {};  // how scores come about is not known
   return keep;
 }
 

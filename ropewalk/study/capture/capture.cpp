@@ -144,6 +144,7 @@ void open_and_read(const CaptureOptions& options, OpenModel& model, DocumentSet&
 void capture(const CaptureOptions& given) {
   CaptureOptions options = given;
   options.model.head = options.keep.loss;
+  options.model.scores = options.keep.rows.number > 0;
   refuse_vectors_with_processes(options);
   OpenModel model;
   DocumentSet documents;

@@ -64,6 +64,7 @@ void complete_capture(const CaptureOptions& options, const OpenModel& model,
   addition.out = temporary_path(options.out.string() + ".beside");
   OpenModel as_needed = model;
   as_needed.head = addition.keep.loss;
+  as_needed.scores = addition.keep.rows.number > 0;
   const int64_t there = options.model.processes.from_first(first ? stored->info.documents : 0);
   capture_documents(addition, as_needed, some_documents(documents, 0, there));
   if (!first) return;

@@ -62,6 +62,7 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   options.blocks = experiment.blocks;
   options.keep = experiment.keep;
   options.model.head = experiment.keep.loss;
+  options.model.scores = experiment.keep.rows.number > 0;
   options.vectors = experiment.vectors;
   options.title = label;
   options.out = out / "checkpoints" / label;

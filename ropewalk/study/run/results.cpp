@@ -7,6 +7,7 @@
 
 #include "ropewalk/analysis/ablation/effect_reader.h"
 #include "ropewalk/analysis/run/summary.h"
+#include "ropewalk/analysis/table/edges_table.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
 #include "ropewalk/base/log.h"
@@ -21,6 +22,7 @@
 #include "ropewalk/study/show/report.h"
 #include "ropewalk/study/show/result_files.h"
 #include "ropewalk/study/show/tables.h"
+#include "ropewalk/study/source/edge_texts.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -90,6 +92,19 @@ class StudyProducts {
   std::optional<std::vector<Figure>> figures_;
 };
 
+// What edges say, by the tokenizers of the study.
+void add_texts(const Study& study, const MeasuredStudy& measured,
+               std::vector<CheckpointTable>& checkpoints) {
+  for (size_t text = 0; text < study.documents.size(); ++text) {
+    std::vector<CheckpointTable*> same;
+    for (size_t i = 0; i < checkpoints.size(); ++i) {
+      if (measured.checkpoints[i].planned->text == text) same.push_back(&checkpoints[i]);
+    }
+    const DocumentSet& documents = study.documents[text];
+    add_edge_texts(same, {documents.tokenizer_place}, documents.tokenizer_digest);
+  }
+}
+
 Stage tables_stage(const Study& study, const MeasuredStudy& measured, StudyProducts& products,
                    std::set<std::string>& again) {
   const auto make = [&]() -> std::vector<fs::path> {
@@ -99,9 +114,11 @@ Stage tables_stage(const Study& study, const MeasuredStudy& measured, StudyProdu
       checkpoints.push_back(analyze_checkpoint(study, checkpoint, *measured.analyses, again));
     }
     const Timeline::Span span(*study.timeline, "tables");
+    add_texts(study, measured, checkpoints);
     products.set(write_tables(study.out, checkpoints));
     std::vector<fs::path> files{kTable, kHeads, kBands, kCurves, kChanges, kSummary};
     if (study.experiment.keep.loss) files.emplace_back(kLossTable);
+    if (have_edges(products.tables().heads.checkpoints)) files.emplace_back(kEdgesTable);
     return files;
   };
   return {"tables", table_inputs(study, measured), make};

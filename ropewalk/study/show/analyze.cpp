@@ -24,6 +24,7 @@
 #include "ropewalk/study/experiment/revisions.h"
 #include "ropewalk/study/experiment/training_time.h"
 #include "ropewalk/study/show/tables_folder.h"
+#include "ropewalk/study/source/edge_texts.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -54,8 +55,11 @@ CheckpointTable analyze_folder(const fs::path& folder, const AnalyzeOptions& opt
   if (!use_moments(folder, options.from)) {
     return analyze_vectors(folder, options.components, options.kv_group);
   }
-  return analyze_capture(read_capture(folder, Blocks::if_there, Tokens::sampled_too),
-                         options.components, moments_path(folder).string(), kAnyMemory, span);
+  const CaptureMoments moments = read_capture(folder, Blocks::if_there, Tokens::sampled_too);
+  CheckpointTable analysis =
+      analyze_capture(moments, options.components, moments_path(folder).string(), kAnyMemory, span);
+  add_edge_texts({&analysis}, tokenizer_paths(moments.info), moments.info.tokenizer);
+  return analysis;
 }
 
 bool order_by_training(std::vector<CheckpointTable>& checkpoints) {

@@ -89,6 +89,7 @@ void write_report(const StudyTables& tables, const std::vector<Figure>& figures,
                                  {"column_names", column_names()},
                                  {"table", report_table(tables.heads)},
                                  {"series", report_series(tables.heads)},
+                                 {"edges", report_edges(tables.heads)},
                                  {"effects", effects},
                                  {"figure_names", names},
                                  {"figures", drawn}});

@@ -26,6 +26,7 @@ const char* file_of(const SeriesStatistic& one) {
 // The name of a series' axis on the page.
 const char* axis_of(const SeriesStatistic& one) {
   if (one.table == SeriesTable::bands) return "wavelength";
+  if (one.key == "attended") return "attention";
   return one.key.starts_with("dist_") ? "distance" : "position";
 }
 
@@ -108,7 +109,64 @@ Column gather(const RunTable& table, size_t index, GridList& grids) {
   return column;
 }
 
+// The texts of edges, each with a number.
+class TextPool {
+ public:
+  size_t find(const std::string& text) {
+    const auto [found, added] = indexes_.try_emplace(text, list_.size());
+    if (added) {
+      list_.push_back(text);
+      characters_ += text.size();
+    }
+    return found->second;
+  }
+  size_t characters() const { return characters_; }
+  const std::vector<std::string>& list() const { return list_; }
+
+ private:
+  std::map<std::string, size_t> indexes_;
+  std::vector<std::string> list_;
+  size_t characters_ = 0;
+};
+
+// [document, t, key, p, id, id, texts of query: before, itself, after, and of key]
+Json packed_edge(const EdgeRow& edge, TextPool& texts) {
+  Json packed{edge.document, edge.query.position, edge.key.position,
+              edge.p,        edge.query.id,       edge.key.id};
+  for (const EdgeToken* token : {&edge.query, &edge.key}) {
+    for (const std::string* text : {&token->before, &token->text, &token->after}) {
+      packed.push_back(texts.find(*text));
+    }
+  }
+  return packed;
+}
+
 }  // namespace
+
+Json report_edges(const RunTable& table, size_t most) {
+  constexpr size_t kCharacters = 60;  // of an edge, without its texts
+  const auto indexes = head_indexes(table);
+  TextPool texts;
+  Json list = Json::array();
+  size_t edges = 0, left_out = 0;
+  for (size_t i = table.checkpoints.size(); i-- > 0;) {
+    const CheckpointTable& checkpoint = table.checkpoints[i];
+    if (checkpoint.edges.empty()) continue;
+    if (edges > 0 && edges * kCharacters + texts.characters() > most) {
+      ++left_out;
+      continue;
+    }
+    std::map<int64_t, Json> of_heads;
+    for (const EdgeRow& edge : checkpoint.edges) {
+      const auto index = indexes.find({edge.layer, edge.q_head});
+      if (index == indexes.end()) continue;  // of a file that somebody changed
+      of_heads[static_cast<int64_t>(index->second)].push_back(packed_edge(edge, texts));
+      ++edges;
+    }
+    for (const auto& [head, rows] : of_heads) list.push_back({i, head, rows});
+  }
+  return {{"texts", texts.list()}, {"heads", list}, {"left_out", left_out}};
+}
 
 Json report_series(const RunTable& table, size_t most) {
   GridList grids;

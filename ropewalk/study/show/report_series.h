@@ -15,4 +15,9 @@ inline constexpr size_t kMostSeriesCharacters = size_t{48} << 20;
 // out, and the page says so.
 Json report_series(const RunTable& table, size_t most = kMostSeriesCharacters);
 
+// Edges as the page reads them: of the last checkpoints, as many as take no more than so many
+// characters, and at least one. Texts stand there once each.
+inline constexpr size_t kMostEdgeCharacters = size_t{8} << 20;
+Json report_edges(const RunTable& table, size_t most = kMostEdgeCharacters);
+
 }  // namespace ropewalk

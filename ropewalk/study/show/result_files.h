@@ -12,8 +12,8 @@ inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kFigures = "figures";
 
 // The tables of a results folder and their page.
-inline constexpr std::array kTableFiles{kTable,   kHeads,   kBands, kCurves,
-                                        kChanges, kSummary, kReport};
+inline constexpr std::array kTableFiles{kTable,   kHeads,      kBands,   kCurves,
+                                        kChanges, kEdgesTable, kSummary, kReport};
 
 // Whether the path exists, be it a broken link.
 bool path_exists(const std::filesystem::path& path);

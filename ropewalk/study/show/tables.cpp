@@ -7,6 +7,8 @@
 #include "ropewalk/analysis/run/carried_signs.h"
 #include "ropewalk/analysis/run/single_distances.h"
 #include "ropewalk/analysis/run/summary.h"
+#include "ropewalk/analysis/table/edges_reader.h"
+#include "ropewalk/analysis/table/edges_table.h"
 #include "ropewalk/analysis/table/heads_reader.h"
 #include "ropewalk/analysis/table/loss_reader.h"
 #include "ropewalk/analysis/table/loss_table.h"
@@ -23,6 +25,7 @@
 #include "ropewalk/study/capture/loss.h"
 #include "ropewalk/study/experiment/training_time.h"
 #include "ropewalk/study/show/report_inputs.h"
+#include "ropewalk/study/show/result_files.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -77,6 +80,8 @@ void read_others(RunTable& heads, const fs::path& folder) {
   });
   read_or_leave_out(folder / kLossTable,
                     [&](const fs::path& path) { read_loss_table(heads, path); });
+  read_or_leave_out(folder / kEdgesTable,
+                    [&](const fs::path& path) { read_edges_table(heads, path); });
 }
 
 // A loss.csv that is left over from another table of the same checkpoints must not be shown with
@@ -152,11 +157,19 @@ StudyTables write_tables(const fs::path& folder, std::vector<CheckpointTable> ch
   if (!losses.empty()) {
     files.emplace_back(kLossTable, [&] { return format_loss_table(losses); });
   }
+  if (have_edges(written)) {
+    files.emplace_back(kEdgesTable, [&] { return format_edges_table(written); });
+  }
   std::vector<FileText> texts(files.size());
   run_parallel(files.size(), [&](size_t i) {
     texts[i] = {folder / files[i].first, files[i].second()};
   });
   write_files_atomically(texts);
+  // One that stayed from other checkpoints must not pass for these ones'.
+  std::error_code ignored;
+  if (!have_edges(written) && looks_like_a_result(folder / kEdgesTable)) {
+    fs::remove(folder / kEdgesTable, ignored);
+  }
   return tables;
 }
 

@@ -36,6 +36,7 @@ inline constexpr const char* kHeads = "heads.csv";
 inline constexpr const char* kBands = "bands.csv";
 inline constexpr const char* kCurves = "curves.csv";
 inline constexpr const char* kChanges = "changes.csv";
+inline constexpr const char* kEdgesTable = "edges.csv";
 inline constexpr const char* kSummary = "summary.json";
 
 // The table that a path names: a folder's qk.csv, or the path itself. Throws SystemError where a

@@ -61,6 +61,7 @@ OpenModel choose_settings(const JsonReader& file, const ModelOptions& options,
     model.last_layer = std::max<int64_t>(model.last_layer, head.layer);
   }
   model.head = options.head;
+  model.scores = options.scores;
   // The loss is computed in the same precision as queries and keys.
   const Precision precision =
       choose_precision(options.dtype, model.device,

@@ -25,6 +25,7 @@ struct ModelOptions {
   int64_t seed = 0;              // seed of the choice of heads
   bool sliding = false;          // also measure sliding layers
   bool head = false;             // compute the pass up to the logits
+  bool scores = false;           // compute scores of attention, also in the last layer
   std::string device = "auto";
   std::string dtype = "auto";
   std::optional<int64_t> memory;  // bytes; default: four fifths of the free memory
@@ -51,12 +52,15 @@ struct OpenModel {
   int64_t memory = 0;        // bytes
   std::optional<RandomWeights> random;
 
-  bool head = false;  // the pass goes on to the logits
+  bool head = false;    // the pass goes on to the logits
+  bool scores = false;  // what scores of attention need is read of all layers
 
   // What the measured heads need, and how far the pass goes.
   Extent measured() const { return {last_layer, Needed::qk}; }
   Extent extent() const {
-    return head ? Extent{text.config.n_layers - 1, Needed::head} : measured();
+    if (head) return {text.config.n_layers - 1, Needed::head};
+    // Learned sinks come with a whole layer.
+    return {last_layer, scores && text.config.sinks ? Needed::layer : Needed::qk};
   }
   // Only token ids below this may be read: a head may lack the logits of some embeddings.
   int64_t known_words() const {

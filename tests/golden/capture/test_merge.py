@@ -86,7 +86,7 @@ def test_what_one_part_lacks_is_said(study):
     less = study.capture("less", "--shard", "1/2", "--no-pre-rope")
     done = engine.run("merge", study.even, less, "--out", study.root / "without")
     assert done.code == 0 and f"warning: {study.even}: has pre_rope, which another input lacks" in done.stderr, done.stderr
-    assert json.loads((study.root / "without" / "capture.json").read_text())["kept"] == {"lags": {"numerics": 8}}
+    assert json.loads((study.root / "without" / "capture.json").read_text())["kept"] == {"lags": {"numerics": 8}, "rows": {"numerics": 1, "count": 32}}
 
 
 def test_merging_holds_one_part_at_a_time(study, tmp_path):
@@ -225,8 +225,8 @@ def test_damaged_moments(study, tmp_path):
 
 
 def test_documented_reader(study):
-    """The reader printed in docs/formats.md reads a real file."""
-    text = (engine.repository() / "docs" / "formats.md").read_text()
+    """The reader printed in docs/moments.md reads a real file."""
+    text = (engine.repository() / "docs" / "moments.md").read_text()
     code = next(block for block in re.findall(r"```python\n(.*?)```", text, re.S) if "moments.safetensors" in block)
     assert len(code.strip().splitlines()) <= 20
     scope = {}

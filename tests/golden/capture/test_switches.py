@@ -15,9 +15,11 @@ from safetensors import safe_open
 from trust_study import DOCUMENTS, TABLES, Study, good, inodes, numbers, tables
 
 HEADER = (engine.repository() / "ropewalk/moments/keep_options.h").read_text()
-# By key: whether a capture keeps it by default.
-SWITCHES = {key: value == "true" for key, value in re.findall(r"^  bool (\w+) = (true|false);", HEADER, re.M)}
+# By key: whether a capture keeps it by default. A count is kept where it is not 0.
+SWITCHES = {key: value not in ("false", "0") for key, value in re.findall(r"^  (?:bool|KeepCount) (\w+)(?: = |\{)(\w+)\}?;", HEADER, re.M)}
 OLDER = Path(__file__).resolve().parents[1] / "older_study"
+COUNTED = set(re.findall(r"^  KeepCount (\w+)", HEADER, re.M))
+OFF, ON = ({key: value[key in COUNTED] for key in SWITCHES} for value in ((False, 0), (True, 32)))
 CORPUS = {"path": "corpus.jsonl", "documents": DOCUMENTS}
 
 
@@ -29,8 +31,8 @@ def test_all_switches_are_here():
 def results(tmp_path_factory):
     """Studies of one model: with nothing and with everything named, and with everything but one."""
     study = Study(tmp_path_factory.mktemp("switches") / "study")
-    none, every = dict.fromkeys(SWITCHES, False), dict.fromkeys(SWITCHES, True)
-    for name, keep in {"none": none, "every": every, "default": {}, **{key: {**none, key: True} for key in SWITCHES}}.items():
+    none, every = OFF, ON
+    for name, keep in {"none": none, "every": every, "default": {}, **{key: {**none, key: ON[key]} for key in SWITCHES}}.items():
         study.write(**keep)
         good(study.run(study.root / name))
     return study
@@ -81,7 +83,7 @@ def same_results(out, expected):
 def test_what_is_named_and_missing_is_measured_beside(results, copied, key):
     study = copied("none")
     out = study.root / "out"
-    study.write(**{**dict.fromkeys(SWITCHES, False), key: True})
+    study.write(**{**OFF, key: ON[key]})
     before = inodes(out)
     assert good(study.run(out, "--dry-run")).stdout.count(f"measure {key} in addition to what exists") == 2
     assert inodes(out) == before
@@ -100,7 +102,7 @@ def test_what_is_named_and_missing_is_measured_beside(results, copied, key):
 
 def test_several_are_measured_in_one_pass(results, copied):
     study = copied("none")
-    study.write(**dict.fromkeys(SWITCHES, True))
+    study.write(**ON)
     said = good(study.run(study.root / "out")).stderr
     assert f"A: {', '.join(sorted(SWITCHES))} measured in addition to what exists" in said and said.count("A: running in") == 1
     same_results(study.root / "out", results.root / "every")
@@ -110,7 +112,7 @@ def test_several_are_measured_in_one_pass(results, copied):
 def test_what_is_not_named_is_no_reason_to_measure(results, copied, key):
     study = copied("none")
     out = study.root / "out"
-    study.write(**{other: False for other in SWITCHES if other != key})
+    study.write(**{other: value for other, value in OFF.items() if other != key})
     before = inodes(out)
     assert good(study.run(out, "--dry-run")).stdout.count("measured already") == 2
     good(study.run(out))
@@ -125,10 +127,10 @@ def test_what_is_there_and_not_asked_for_stays(results, copied, key):
     study = copied("every")
     out = study.root / "out"
     before = inodes(out)
-    study.write(**{other: other == key for other in SWITCHES})
+    study.write(**{**OFF, key: ON[key]})
     good(study.run(out))
     assert inodes(out) == before and tables(out) == tables(results.root / key)
-    study.write(**dict.fromkeys(SWITCHES, True))
+    study.write(**ON)
     good(study.run(out))
     assert inodes(out) == before
     same_results(out, results.root / "every")
@@ -140,7 +142,7 @@ def test_other_numerics_of_what_is_named_measure_that_alone(results, copied, key
     out = study.root / "out"
     age(out, key)
     before = inodes(out)
-    study.write(**dict.fromkeys(SWITCHES, True))
+    study.write(**ON)
     said = good(study.run(out)).stderr
     assert f"A: {key} measured in addition to what exists" in said and "init: running" not in said and "measured again" not in said
     assert inodes(out)["init"] == before["init"] and inodes(out)["A"] != before["A"]
@@ -153,7 +155,7 @@ def test_other_numerics_of_what_is_not_named_leave_columns_empty(results, copied
     out = study.root / "out"
     age(out, key)
     before = inodes(out)
-    study.write(**{other: True for other in SWITCHES if other != key})
+    study.write(**{other: value for other, value in ON.items() if other != key})
     good(study.run(out))
     assert inodes(out) == before
     assert flagged(out) == ({"A"} if SWITCHES[key] else set())
@@ -164,7 +166,7 @@ def test_what_only_does_not_ask_for_is_kept_as_it_is(results, copied):
     study = copied("none")
     out = study.root / "out"
     before = inodes(out)
-    study.write(**dict.fromkeys(SWITCHES, True))
+    study.write(**ON)
     good(study.run(out, "--only", "init"))
     assert inodes(out)["A"] == before["A"] and inodes(out)["init"] != before["init"]
     assert flagged(out) == {"A"}
@@ -176,9 +178,9 @@ def test_documents_are_added_to_what_was_completed(results, copied):
     study = copied("none")
     out = study.root / "out"
     shutil.rmtree(out)
-    study.write(corpus={**CORPUS, "documents": 9}, **dict.fromkeys(SWITCHES, False))
+    study.write(corpus={**CORPUS, "documents": 9}, **OFF)
     good(study.run(out))
-    study.write(**dict.fromkeys(SWITCHES, True))
+    study.write(**ON)
     assert good(study.run(out, "--dry-run")).stdout.count("in addition to what exists, and add documents, 9 of 12 documents done") == 2
     said = good(study.run(out)).stderr
     assert "measured in addition to what exists" in said and "9 of 12 documents exist already" in said
@@ -193,10 +195,10 @@ def test_vectors_stay_where_something_is_added(copied):
     study = copied("none")
     out = study.root / "out"
     shutil.rmtree(out)
-    study.write(vectors="uniform", **dict.fromkeys(SWITCHES, False))
+    study.write(vectors="uniform", **OFF)
     good(study.run(out))
     before = json.loads(described(out).read_text())["vector_files"]
-    study.write(vectors="uniform", plasticity=True)
+    study.write(vectors="uniform", **{**OFF, "plasticity": True})
     assert "A: plasticity measured in addition to what exists" in good(study.run(out)).stderr
     assert json.loads(described(out).read_text())["vector_files"] == before
     assert len(list((out / "checkpoints/A/vectors").iterdir())) == len(list((out / "checkpoints/init/vectors").iterdir())) > 0
@@ -209,7 +211,7 @@ def test_a_capture_of_an_earlier_edition_is_read_and_not_measured_again(tmp_path
     for name in ("corpus.jsonl", "model"):
         (tmp_path / name).symlink_to(OLDER / name)
     settings = {
-        "name": "Older", "corpus": {"path": "corpus.jsonl"}, "dtype": "float32", "blocks": 2, "components": 2,
+        "name": "Older", "corpus": {"path": "corpus.jsonl"}, "dtype": "float32", "blocks": 2, "components": 2, "rows": 0,
         "phases": [{"name": "P", "context": 24, "checkpoints": [{"label": "A", "path": "model"}]}],
     }  # fmt: skip
     for name, keep in {"out": {}, "named": dict.fromkeys(("pre_rope", "plasticity", "loss"), True)}.items():
@@ -219,7 +221,7 @@ def test_a_capture_of_an_earlier_edition_is_read_and_not_measured_again(tmp_path
         done = good(engine.run("run", tmp_path / "study.yaml", "--out", tmp_path / name, "--format", "json"))
         assert "A: measured already" in done.stderr and good(fresh)
         assert (tmp_path / name / "checkpoints/A/moments.safetensors").read_bytes() == (OLDER / "A" / "moments.safetensors").read_bytes()
-        assert not flagged(tmp_path / name)
+        assert flagged(tmp_path / name) == {"A"}, "it has no rows"
         for table in TABLES:  # numbers from another machine differ in the last digits
             assert (tmp_path / name / table).read_text().count("\n") == (tmp_path / f"fresh_{name}" / table).read_text().count("\n"), table
 

@@ -30,6 +30,7 @@ EXPERIMENT_EDITS = {
     "pre_rope": dict(pre_rope=False),
     "lags": dict(lags=False),
     "plasticity": dict(plasticity=True),
+    "rows": dict(rows=5),
     "loss": dict(loss=True),
     "vectors": dict(vectors="uniform"),
     "components": dict(components=2),

@@ -20,7 +20,7 @@ const std::vector<QueryHead> kHeads{{0, 1}, {0, 3}, {1, 2}};  // KV heads 0 and 
 
 const ModelConfig kConfig = small_config(2, kDim);
 const CollectorOptions kOptions{.blocks = kBlocks,
-                                .keep = {.pre_rope = false, .plasticity = true},
+                                .keep = {.pre_rope = false, .plasticity = true, .rows = {}},
                                 .context = kContext,
                                 .documents = 7};
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "ropewalk/kernels/attention/biased_attention.h"
 #include "ropewalk/moments/files/merge.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/moments/files/moments_state.h"
@@ -51,6 +52,7 @@ struct SmallRun {
   int64_t context = 0;       // 0: unknown
   bool before_rope = false;  // also offers the same vectors as vectors before RoPE
   bool clusters = false;     // pairs of neighbours belong to one text
+  ScoreOptions scores{};
 
   int64_t count() const { return static_cast<int64_t>(lengths.size()); }
 
@@ -83,7 +85,9 @@ struct SmallRun {
         if (before_rope) {
           collector.on_vectors({layer, &document, &positions, kPreRope, {{"q", q}, {"k", k}}});
         }
-        collector.on_vectors(taken(layer, document, positions, q, k));
+        TappedVectors after = taken(layer, document, positions, q, k);
+        after.scores = &scores;
+        collector.on_vectors(after);
       }
     }
   }

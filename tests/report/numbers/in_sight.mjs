@@ -2,7 +2,7 @@
 
 /**
  * The visible numbers: those with a source, and digits without one that are not part of a name. Ticks and titles of
- * drawings are scales, not numbers; figures are checked mark by mark (drawings.mjs).
+ * drawings are scales, not numbers; words of documents (.edge-text) are text; figures are checked mark by mark (drawings.mjs).
  */
 export function inSight(page) {
   return page.evaluate(() => {
@@ -26,7 +26,7 @@ export function inSight(page) {
     ]
       .filter((name) => name && /\d/.test(name))
       .sort((a, b) => b.length - a.length);
-    const EXEMPT = "script, style, noscript, pre, option, input, select, .figure-canvas, [data-scale], svg .tick, svg .axis-title, svg title, svg .zone, svg .chart-mark, .time-ticks, .row-name";
+    const EXEMPT = "script, style, noscript, pre, option, input, select, .figure-canvas, [data-scale], svg .tick, svg .axis-title, svg title, svg .zone, svg .chart-mark, .time-ticks, .row-name, .edge-text";
     const CONSTANTS = / @\d+|\bPC\d+|PC0's|\bL\d+ H\d+|\b[Ll]ayers? \d+|\bhead \d+|\bKV head \d+|\bpair \d+|SHA-256|95 % (?:binomial )?interval|±1 standard error|near 0 or 100 %/g;
     const known = new Set();
     const [found, naked] = [[], []];

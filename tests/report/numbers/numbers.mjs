@@ -58,7 +58,11 @@ export class Files {
           found[`${row.curve}_se`] = row.value_se;
           rows.set(point, found);
         } else if (file === "ablate.csv") rows.set(`${row.checkpoint}/${row.set}/${row.edit}`, row);
-        else if (file === "loss.csv") {
+        else if (file === "edges.csv") {
+          const rank = pairs.get(head) ?? 0;
+          pairs.set(head, rank + 1);
+          rows.set(`${head}/${rank}`, row);
+        } else if (file === "loss.csv") {
           rows.set(row.position === "" ? row.checkpoint : `${row.checkpoint}/${row.position}`, row);
         } else rows.set(head, row);
       }

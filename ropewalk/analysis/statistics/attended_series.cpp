@@ -1,0 +1,42 @@
+// Attention by distance: curves.csv.
+
+#include "ropewalk/analysis/replicates/rows.h"
+#include "ropewalk/analysis/statistics/series.h"
+
+namespace ropewalk::series_of {
+namespace {
+
+std::vector<double> distances(const HeadReplicates& head) {
+  std::vector<double> found;
+  const auto rows = row_cases(head);
+  for (int64_t part = 0; rows && part < rows->distances.size(2); ++part) {
+    found.push_back(static_cast<double>(distance_part_begin(part)));
+  }
+  return found;
+}
+
+at::Tensor compute(const HeadReplicates& head) {
+  const auto rows = row_cases(head);
+  const at::Tensor count = rows->sum(RowNumber::rows).unsqueeze(1);
+  return at::where(count > 0, rows->distances.sum(1) / count, kUndefined);
+}
+
+}  // namespace
+
+const std::vector<SeriesStatistic>& attended() {
+  static const std::vector<SeriesStatistic> kList{
+      {"attended",
+       "attention by distance",
+       "mean of what a token's attention gives to tokens at distances from `x` to below twice that "
+       "(0 and 1 alone), without the first four of the document",
+       SeriesTable::curves,
+       Hue::both,
+       0,
+       1,
+       distances,
+       compute,
+       {}}};
+  return kList;
+}
+
+}  // namespace ropewalk::series_of
