@@ -75,10 +75,10 @@ struct RunCosts {
 };
 
 std::string row(const CheckpointTask& task, const std::string& context, const std::string& tokens,
-                const std::string& size, const std::string& operations, const std::string& task) {
+                const std::string& size, const std::string& operations, const std::string& action) {
   return fmt::format("{:<16}  {:<12}  {:>8}  {:>8}  {:>10}  {:>9}  {}\n",
                      task.planned->capture.label, task.planned->phase, context, tokens, size,
-                     operations, task);
+                     operations, action);
 }
 
 std::string row_of_vectors(const CheckpointTask& task, RunCosts& costs) {
