@@ -130,7 +130,10 @@ at::Tensor turned_logits(const QueryRows& all, const UncappedRows& rows,
 }  // namespace
 
 MovedKeys move_keys(const QueryRows& all, const UncappedRows& rows) {
-  if (all.q.device().is_cpu()) return move_keys_cpu(all, rows);
+  return all.q.device().is_cpu() ? move_keys_cpu(all, rows) : move_keys_by_operations(all, rows);
+}
+
+MovedKeys move_keys_by_operations(const QueryRows& all, const UncappedRows& rows) {
   const RunColumns columns(all, rows);
   const int64_t heads = all.heads(), count = rows.logits.size(1), keys = rows.logits.size(2);
   const at::Tensor n = rows.seen.sum(1);  // [rows]

@@ -22,7 +22,9 @@ struct MovedKeys {
   at::Tensor known;
 };
 
-// Of rows with the same shortest_run() in a layer that has places.
+// Of rows with the same shortest_run() in a layer that has places: on a CPU by loops
+// (moved_keys_cpu.h), elsewhere by torch's operations, which work on a CPU too.
 MovedKeys move_keys(const QueryRows& all, const UncappedRows& rows);
+MovedKeys move_keys_by_operations(const QueryRows& all, const UncappedRows& rows);
 
 }  // namespace ropewalk
