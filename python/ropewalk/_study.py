@@ -8,14 +8,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _checks, _jackknife, _module, _tables, _views, _watch_folder
+from . import _checks, _jackknife, _module, _tables, _top_heads, _views, _watch_folder
 from ._jackknife import Statistic
 from ._listener import Listener
 from ._tables import Kind
 from ._capture import Capture
 from .errors import InputError, SystemError, UsageError  # noqa: A004
 from ._figure import Figure
-from ._study_files import EFFECTS, StudyFiles
+from ._study_files import StudyFiles
 from ._temporary import TemporaryFolder
 from ._views import Page
 
@@ -135,43 +135,11 @@ class Study:
 
         _checks.whole("n", n, 1)
         if by is not None:
-            return self._with_effects(self._top_heads_by(by).head(n).reset_index(drop=True))
+            return _top_heads.with_effects(self._files, _top_heads.top_by(self._files, by).head(n).reset_index(drop=True))
         found = self.summary.get("top_heads")
         if not found:
             raise UsageError(f"{self.path}: holds no random baseline and no two checkpoints of one run, so no heads that training changed")
-        return self._with_effects(pandas.DataFrame(found[:n]))
-
-    def _with_effects(self, heads: pandas.DataFrame) -> pandas.DataFrame:
-        """The same with what edits cost, where there were any."""
-        if not all(self._files.beside(name).is_file() for name in EFFECTS):
-            return heads
-        table, sets = self._files.once("effects", lambda: [_tables.convert(_tables.read(self._files.beside(name)), "pandas") for name in EFFECTS])
-        members = {(one.checkpoint, one.set): set(one.members.split(",")) for one in sets[sets.draw.isna()].itertuples()}
-
-        def of(line: Any) -> list[dict[str, Any]]:
-            wanted = {f"{line.layer}.{head}" for head in line.q_heads}
-            holding = [(len(found), name) for (checkpoint, name), found in members.items() if checkpoint == line.to and wanted <= found]
-            rows = table[(table.checkpoint == line.to) & (table["set"] == min(holding)[1])] if holding else table.head(0)
-            found: list[dict[str, Any]] = rows.to_dict("records")
-            return found
-
-        return heads.assign(loss_effects=[of(line) for line in heads.itertuples()])
-
-    def _top_heads_by(self, by: str) -> pandas.DataFrame:
-        changes = self._files.frame("changes")
-        if by not in set(changes.statistic):
-            raise UsageError(f"by: found {by!r}, expected a statistic of changes.csv, such as 'r2cv_q'")
-        trained = [one["label"] for one in self.summary["checkpoints"] if not one.get("random")]
-        last = (changes.to == trained[-1]) & changes.kind.isin(("baseline", "whole"))
-        found = changes[last & (changes.statistic == by) & ~changes.flag.fillna("").isin(("axis_changed", "other_context"))]
-        found = found.assign(score=(found.effect.abs() - found.effect_se.fillna(0)).clip(lower=0).fillna(0), changed=found.changed == 1)
-        found = found.sort_values(["score", "layer", "q_head"], ascending=[False, True, True], kind="stable").drop_duplicates(["layer", "q_head"])
-        keys = found.kv_head.fillna(-1 - found.q_head)  # where nobody knows, each head has its own
-        lines = found.assign(keys=keys).groupby(["layer", "keys", "change", "score"], sort=False, dropna=False)
-        found = lines.head(1).assign(q_heads=lines.q_head.agg(list).tolist())
-        columns = ["layer", "q_head", "q_heads", "score", "statistic", "from", "to", "change", "change_se", "effect", "effect_se", "changed"]
-        frame: pandas.DataFrame = found[columns].rename(columns={"change_se": "se"})
-        return frame
+        return _top_heads.with_effects(self._files, pandas.DataFrame(found[:n]))
 
     def trajectory(self, layer: int, head: int) -> pandas.DataFrame:
         """One head over the run: one row per checkpoint, the numbers of PC0 (qk.csv) and of the head (heads.csv)."""

@@ -1,30 +1,19 @@
 #include "ropewalk/hub/answers.h"
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/base/files/json.h"
+#include "ropewalk/base/files/json_reader.h"
 
 namespace ropewalk {
 namespace {
 
-// The text under `key` of a JSON object; empty where there is none.
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-HubFile read_entry(const Json& entry, const std::string& source) {
-  HubFile file;
-  try {
-    file.name = entry.at("path").get<std::string>();
-    const Json lfs = entry.value("lfs", Json());
-    const Json& stored = lfs.is_object() ? lfs : entry;  // large files are kept outside of git
-    file.etag = plain_etag(stored.at("oid").get<std::string>());
-    file.size = stored.at("size").is_number_integer() ? stored["size"].get<int64_t>() : -1;
-  } catch (const Json::exception&) {
-    file.size = -1;
-  }
-  if (file.size >= 0) return file;
-  throw InputError("{}: lists a file without path, oid or size", source);
+HubFile read_entry(const JsonReader& entry) {
+  // Large files are kept outside of git.
+  const bool large = entry.has("lfs") && entry.json()["lfs"].is_object();
+  const JsonReader stored = large ? entry.object("lfs") : entry;
+  if (!stored.has("size")) stored.refuse("size", "a whole number from 0");
+  return {.name = entry.text("path"),
+          .etag = plain_etag(stored.text("oid")),
+          .size = stored.count("size")};
 }
 
 }  // namespace
@@ -52,26 +41,22 @@ std::vector<HubFile> read_tree(const std::string& body, const std::string& sourc
   const Json list = parse_json(body, source);
   if (!list.is_array()) throw InputError("{}: is not a list", source);
   std::vector<HubFile> files;
-  for (const Json& entry : list) {
-    if (entry.is_object() && text_of(entry, "type") == "file") {
-      files.push_back(read_entry(entry, source));
-    }
+  for (const Json& object : list) {
+    const bool is_file = object.is_object() && object.value("type", Json()) == "file";
+    if (is_file) files.push_back(read_entry(JsonReader::of(object, source)));
   }
   return files;
 }
 
 std::map<std::string, std::string> read_refs(const std::string& body, const std::string& source) {
-  const Json json = parse_json(body, source);
+  const JsonReader answer(parse_json(body, source), source);
   std::map<std::string, std::string> refs;
   for (const char* kind : {"tags", "branches"}) {
-    const Json list = json.is_object() ? json.value(kind, Json::array()) : Json();
-    if (!list.is_array()) throw InputError("{}: has no list of {}", source, kind);
-    for (const Json& ref : list) {
-      const std::string name = ref.is_object() ? text_of(ref, "name") : "";
-      if (name.empty() || !is_commit(text_of(ref, "targetCommit"))) {
-        throw InputError("{}: lists a revision without name or commit", source);
-      }
-      refs[name] = text_of(ref, "targetCommit");  // a branch wins over a tag of the same name
+    if (!answer.has(kind)) continue;
+    for (const JsonReader& ref : answer.objects(kind)) {
+      const std::string commit = ref.text("targetCommit");
+      if (!is_commit(commit)) ref.refuse("targetCommit", "a commit of 40 hexadecimal digits");
+      refs[ref.text("name")] = commit;  // a branch wins over a tag with its name
     }
   }
   return refs;

@@ -63,7 +63,7 @@ Pieces cut(const Tokenizer::Encoding& text, const DocumentOptions& options) {
   return pieces;
 }
 
-Pieces pieces_of(CorpusEntry& entry, std::optional<Tokenizer::Outcome>& outcome,
+Pieces cut_entry(CorpusEntry& entry, std::optional<Tokenizer::Outcome>& outcome,
                  const DocumentOptions& options) {
   if (auto* tokens = std::get_if<std::vector<int32_t>>(&entry.content)) {
     require_known_ids(*tokens, options.vocabulary_size, entry.where, "");
@@ -109,7 +109,7 @@ std::optional<EncodedEntry> EncodedCorpus::next(int64_t wanted) {
   if (slot.error) std::rethrow_exception(slot.error);
   EncodedEntry encoded{std::move(slot.entry), {}, slot.outcome.has_value()};
   if (is_empty(encoded.entry) && !slot.outcome) return encoded;
-  encoded.pieces = pieces_of(encoded.entry, slot.outcome, options_);
+  encoded.pieces = cut_entry(encoded.entry, slot.outcome, options_);
   if (encoded.pieces.front().empty()) encoded.pieces.clear();
   encoded.entry.content = {};
   return encoded;

@@ -12,59 +12,33 @@
 #include "ropewalk/figures/parts/theme.h"
 #include "ropewalk/figures/series_figures.h"
 #include "tests/analysis/replicates/made_head.h"
+#include "tests/figures/small_runs.h"
 
 namespace ropewalk {
 namespace {
 
-// `count` checkpoints of two heads.
-RunNumbers run_of(int count, bool variance = true) {
-  std::string text = "checkpoint,phase,layer,q_head,rope,pc,explained_variance,r_q,r_k\n";
-  for (int i = 0; i < count; ++i) {
-    const std::string start = "c" + std::to_string(i) + (i < 2 ? ",P," : ",Q,");
-    text += start + "0,0,1,0," + (variance ? "0.5" : "") + ",0.9,0.8\n";
-    text += start + "5,1,0,0," + (variance ? "0.3" : "") + ",0.2,-0.1\n";
-  }
-  return run_numbers(parse_qk_table(text, "qk.csv"));
-}
-
-const Json& layer(const Json& spec, const std::string& name) {
-  for (const Json& one : spec["layer"]) {
-    if (one.value("name", "") == name) return one;
-  }
-  throw std::runtime_error("no layer " + name);
-}
-
 TEST(Figures, AreSixWithSchemaAndTitle) {
-  const auto figures = make_figures(run_of(3), {});
+  const auto figures = make_figures(small_run(3), {});
   ASSERT_EQ(figures.size(), 6u);
   for (const Figure& figure : figures) {
     EXPECT_EQ(figure.spec["$schema"], theme::kSchema) << figure.name;
     EXPECT_FALSE(figure.spec["title"]["text"].get<std::string>().empty()) << figure.name;
   }
-  EXPECT_EQ(make_figures(run_of(3, false), {}).size(), 5u);
-  EXPECT_EQ(missing_figures(run_of(3, false)), std::vector<std::string>{"explained_variance"});
+  EXPECT_EQ(make_figures(small_run(3, false), {}).size(), 5u);
+  EXPECT_EQ(missing_figures(small_run(3, false)), std::vector<std::string>{"explained_variance"});
 }
 
 TEST(Figures, PositionSignalHasTheSpecifiedMarks) {
-  const Json spec = over_training(run_of(3), {}, "position_signal");
-  const Json markers = layer(spec, "markers")["encoding"];
+  const Json spec = over_training(small_run(3), {}, "position_signal");
+  const Json markers = layer_of(spec, "markers")["encoding"];
   EXPECT_EQ(markers["shape"]["scale"]["range"], Json::parse(R"(["circle", "square", "stroke"])"));
   EXPECT_EQ(markers["color"]["scale"]["range"][0], theme::kQueries);
   EXPECT_EQ(markers["color"]["scale"]["range"][1], theme::kKeys);
-  EXPECT_EQ(layer(spec, "bands")["mark"]["type"], "area");
-  EXPECT_TRUE(layer(spec, "separators")["mark"].contains("strokeDash"));
+  EXPECT_EQ(layer_of(spec, "bands")["mark"]["type"], "area");
+  EXPECT_TRUE(layer_of(spec, "separators")["mark"].contains("strokeDash"));
   EXPECT_EQ(spec["datasets"]["separators"].size(), 1u);
   EXPECT_EQ(spec["datasets"]["phases"].size(), 2u);
   EXPECT_EQ(spec["datasets"]["means"].size(), 9u);
-}
-
-// All lines of the text below a figure's title, as one.
-std::string subtitle(const Json& spec) {
-  std::string text;
-  for (const Json& line : spec["title"]["subtitle"]) {
-    text += (text.empty() ? "" : " ") + line.get<std::string>();
-  }
-  return text;
 }
 
 TEST(Figures, ThoseOfPc0SayWhatItIsMadeOf) {
@@ -81,7 +55,7 @@ TEST(Figures, ThoseOfPc0SayWhatItIsMadeOf) {
   };
   const auto text_of = [](const std::vector<Figure>& figures, const std::string& name) {
     for (const Figure& figure : figures) {
-      if (figure.name == name) return subtitle(figure.spec);
+      if (figure.name == name) return figure_subtitle(figure.spec);
     }
     return std::string("no figure");
   };
@@ -101,8 +75,8 @@ TEST(Figures, ThoseOfPc0SayWhatItIsMadeOf) {
       text_of(made("0.37,0.2,0.18,0.25", {}), "taxonomy")
           .find("PC0 is 37 % offset between queries and keys, 38 % position and 25 % content."),
       std::string::npos);
-  for (const Figure& figure : make_figures(run_of(3), {})) {
-    EXPECT_EQ(subtitle(figure.spec).find("PC0 is"), std::string::npos) << "nobody knows";
+  for (const Figure& figure : make_figures(small_run(3), {})) {
+    EXPECT_EQ(figure_subtitle(figure.spec).find("PC0 is"), std::string::npos) << "nobody knows";
   }
 }
 
@@ -113,7 +87,7 @@ TEST(Figures, LeaveOutLinesWithoutANumber) {
     parse_heads_table(heads, "checkpoint,layer,q_head,r2cv_q,r2cv_k,logit_pos_share\n" + numbers,
                       "heads.csv");
     const Json spec = over_training(run_numbers(heads), {}, "how_positional");
-    return layer(spec, "markers")["encoding"]["shape"]["scale"]["domain"];
+    return layer_of(spec, "markers")["encoding"]["shape"]["scale"]["domain"];
   };
   EXPECT_EQ(lines("a,0,0,0.5,0.6,\nb,0,0,0.5,0.6,\n"),
             Json::parse(R"(["R² of queries", "R² of keys"])"));
@@ -165,13 +139,14 @@ TEST(Figures, ALineOfOneCheckpointHasABarAmongOthers) {
   EXPECT_NE(rows[0]["segment"], rows[2]["segment"]);
   EXPECT_FALSE(rows[1].contains("alone"));
   EXPECT_EQ(rows[2]["alone"], true);
-  EXPECT_EQ(layer(spec, "bands")["mark"]["type"], "area");
-  EXPECT_EQ(layer(spec, "bands alone")["mark"]["type"], "bar");
-  EXPECT_EQ(layer(spec, "line mean |r_k| alone")["mark"]["type"], "tick");
+  EXPECT_EQ(layer_of(spec, "bands")["mark"]["type"], "area");
+  EXPECT_EQ(layer_of(spec, "bands alone")["mark"]["type"], "bar");
+  EXPECT_EQ(layer_of(spec, "line mean |r_k| alone")["mark"]["type"], "tick");
 }
 
 TEST(Figures, OneCheckpointHasABandToo) {
-  EXPECT_EQ(layer(over_training(run_of(1), {}, "position_signal"), "bands")["mark"]["type"], "bar");
+  EXPECT_EQ(layer_of(over_training(small_run(1), {}, "position_signal"), "bands")["mark"]["type"],
+            "bar");
 }
 
 TEST(Figures, ABaselineWithoutANumberIsNotSaidToBeDrawn) {
@@ -245,9 +220,9 @@ TEST(Figures, NoBandPassesALimit) {
   EXPECT_DOUBLE_EQ(row["band_high"].get<double>(), 0.98);
   EXPECT_NE(said(fit).find("the middle half of the heads"), std::string::npos) << said(fit);
   EXPECT_NE(said(fit).find("A mean outside its band"), std::string::npos) << said(fit);
-  EXPECT_EQ(layer(fit, "bands")["encoding"]["y"]["scale"]["domain"][1], 1);
+  EXPECT_EQ(layer_of(fit, "bands")["encoding"]["y"]["scale"]["domain"][1], 1);
   const Json far = over_training(run, {}, view_index("dist_argmax"));
-  EXPECT_EQ(layer(far, "bands")["encoding"]["y"]["scale"]["domain"][0], 0);
+  EXPECT_EQ(layer_of(far, "bands")["encoding"]["y"]["scale"]["domain"][0], 0);
   EXPECT_EQ(far["datasets"]["means"][0]["band_low"], 0);
   // What was published keeps ±1 SD, and ends at the limit.
   const Json published = over_training(run, {}, "position_signal");
@@ -267,7 +242,8 @@ TEST(Figures, StackedSharesHaveNoBandsToSpeakOf) {
   }
   RunTable table = parse_qk_table(qk, "qk.csv");
   parse_heads_table(table, parts, "heads.csv");
-  const std::string text = subtitle(over_training(run_numbers(table), {}, "pc0_composition"));
+  const std::string text =
+      figure_subtitle(over_training(run_numbers(table), {}, "pc0_composition"));
   EXPECT_EQ(text.find("band"), std::string::npos) << text;
 }
 
@@ -283,169 +259,22 @@ TEST(Figures, PlasticityIsDrawnOnZeroToOne) {
   }
 }
 
-TEST(Figures, TaxonomyStacksToOne) {
-  const Json spec = taxonomy(run_of(2), {});
-  const Json& rows = spec["datasets"]["segments"];
-  ASSERT_EQ(rows.size(), 10u);
-  EXPECT_EQ(rows[0]["class"], "position-dominated");
-  EXPECT_DOUBLE_EQ(rows[4]["to"].get<double>(), 1);
-  EXPECT_EQ(layer(spec, "segments")["encoding"]["y"]["scale"]["domain"], Json::parse("[0, 1]"));
-}
-
-TEST(Figures, TaxonomySaysWhyABarIsMissing) {
-  RunNumbers run = run_of(2);
-  for (CheckpointNumbers& one : run.checkpoints) one.classes[0].se = 0.1;
-  EXPECT_NE(subtitle(taxonomy(run, {})).find("position-dominated share."), std::string::npos);
-  run.checkpoints[1].classes[0].se = std::nan("");
-  const std::string text = subtitle(taxonomy(run, {}));
-  EXPECT_NE(text.find("share; none where resampling the documents hardly moves it."),
-            std::string::npos)
-      << text;
-}
-
-// One checkpoint: these numbers of PC0's r_q and r_k, one head per layer.
-RunNumbers run_of_layers(const std::vector<std::pair<double, double>>& numbers) {
-  std::string text = "checkpoint,layer,q_head,pc,r_q,r_k\n";
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    text += fmt::format("c,{},0,0,{},{}\n", i, numbers[i].first, numbers[i].second);
-  }
-  return run_numbers(parse_qk_table(text, "qk.csv"));
-}
-
-TEST(Figures, FewLayersHaveAColumnEach) {
-  const RunNumbers nine = run_of_layers(std::vector<std::pair<double, double>>(9, {0.5, 0.5}));
-  const Json spec = by_depth(nine, {}, view_index("r_q"));
-  const Json& cells = spec["datasets"]["cells"];
-  ASSERT_EQ(cells.size(), 9u);
-  for (size_t i = 0; i < 9; ++i) {
-    EXPECT_EQ(cells[i]["layer"], i);
-    EXPECT_EQ(cells[i]["x"], i);
-    EXPECT_EQ(cells[i]["heads"], 1);
-    EXPECT_EQ(cells[i]["text"], "0.50");
-    EXPECT_EQ(spec["params"].back()["value"][i], (Json{fmt::format("L {}", i), "n = 1"}));
-  }
-  EXPECT_NE(spec["title"]["subtitle"][0].get<std::string>().find("over the heads of each layer"),
-            std::string::npos);
-  const RunNumbers ten = run_of_layers(std::vector<std::pair<double, double>>(10, {0.5, 0.5}));
-  const Json wide = by_depth(ten, {}, view_index("r_q"));
-  EXPECT_EQ(wide["datasets"]["cells"].size(), 10u);
-  EXPECT_FALSE(wide["datasets"]["cells"][3].contains("layer"));
-}
-
-TEST(Figures, HeatmapsRunFromZeroToOne) {
-  const RunNumbers positive = run_of_layers({{0.9, 0.8}, {0.1, 0.3}});
-  for (const Json& spec :
-       {by_depth(positive, {}, view_index("r_q")), by_depth(positive, {}, view_index("r_k"))}) {
-    const Json scale = layer(spec, "cells")["encoding"]["color"]["scale"];
-    EXPECT_EQ(scale["domain"].front(), 0);
-    EXPECT_EQ(scale["domain"].back(), 1);
-    EXPECT_EQ(scale["clamp"], true);
-    EXPECT_EQ(scale["domain"].size(), 9u);
-  }
-  const RunNumbers run =
-      run_numbers(parse_qk_table("checkpoint,layer,q_head,pc,r_q,r_k\n"
-                                 "c,0,0,0,0.9,0.8\nc,20,0,0,0.2,-0.1\n",
-                                 "qk.csv"));
-  const Json cells = by_depth(run, {}, view_index("r_k"))["datasets"]["cells"];
-  EXPECT_EQ(cells[0]["text"], "0.80");
-  EXPECT_EQ(cells[9]["text"], "−0.10");
-  EXPECT_EQ(cells[5]["text"], "–");
-  EXPECT_TRUE(cells[5]["value"].is_null());
-}
-
-TEST(Figures, NegativeCellsAreNotTakenForZero) {
-  const RunNumbers run = run_of_layers({{0.9, 0.0}, {0.9, -0.02}, {0.9, -0.4}, {0.9, -0.004}});
-  const Json spec = by_depth(run, {}, view_index("r_k"));
-  const Json color = layer(spec, "cells")["encoding"]["color"];
-  // From the lowest cell, outwards to a quarter, through 0 to 1.
-  EXPECT_EQ(color["scale"]["domain"].front(), -0.5);
-  EXPECT_EQ(color["scale"]["domain"].back(), 1);
-  EXPECT_EQ(color["scale"]["domain"].size(), color["scale"]["range"].size());
-  EXPECT_EQ(color["legend"]["values"], Json::parse("[-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0]"));
-  EXPECT_EQ(color["legend"]["title"], "mean r_k on PC0 (teal: below 0)");
-}
-
-TEST(Figures, PortraitsShareTheirLimits) {
-  const Json spec = portraits(run_of(10), {}, view_index("r_q"), view_index("r_k"));
-  ASSERT_EQ(spec["concat"].size(), 6u);
-  EXPECT_EQ(spec["columns"], 3);
-  for (const Json& panel : spec["concat"]) {
-    const Json& encoding = panel["layer"][2]["encoding"];
-    EXPECT_EQ(encoding["x"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
-    EXPECT_EQ(encoding["y"]["scale"]["domain"], Json::parse("[-1.05, 1.05]"));
-    EXPECT_EQ(encoding["shape"]["scale"]["domain"], Json::parse(R"(["RoPE", "NoPE"])"));
-  }
-}
-
-TEST(Figures, PortraitsCutNoPoint) {
-  const Json spec = portraits(run_of(1), {}, view_index("r_q"), view_index("r_k"));
-  const Json& points = spec["concat"][0]["layer"].back();
-  EXPECT_FALSE(points["mark"].value("clip", false));
-  // What does not belong on the axes is left out by a filter instead.
-  const Json outside = portraits(run_of_layers({{-0.4, 0.5}, {-0.04, 0.5}, {1.0, 1.0}}), {},
-                                 view_index("r_q"), view_index("r_k"));
-  EXPECT_EQ(outside["concat"][0]["title"]["subtitle"], "n = 3, 1 outside");
-  const Json& rows = outside["datasets"]["heads 0"];
-  EXPECT_TRUE(rows[0].value("outside", false));
-  EXPECT_FALSE(rows[1].value("outside", false));
-  EXPECT_FALSE(rows[2].value("outside", false));
-  EXPECT_EQ(points["transform"][0]["filter"], "!datum.outside");
-}
-
-TEST(Figures, PortraitsOfAnyTwo) {
-  const Json spec =
-      portraits(run_of(2), {}, view_index("explained_variance"), view_index("abs_r_k"));
-  const Json& panel = spec["concat"][0];
-  ASSERT_EQ(panel["layer"].size(), 1u) << "no thresholds of classes";
-  const Json& encoding = panel["layer"][0]["encoding"];
-  EXPECT_EQ(encoding["x"]["field"], "explained_variance");
-  EXPECT_EQ(encoding["y"]["field"], "abs_r_k");
-  EXPECT_EQ(encoding["x"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
-  EXPECT_EQ(encoding["y"]["scale"]["domain"], Json::parse("[-0.05, 1.05]"));
-  EXPECT_EQ(encoding["y"]["axis"]["title"], "|r_k| on PC0");
-  EXPECT_EQ(spec["title"]["text"], "Heads by variance on PC0 and |r_k| on PC0")
-      << "in words, not keys";
-  EXPECT_EQ(spec["datasets"]["heads 0"][1]["abs_r_k"], 0.1);
-  const Json lines = portraits(run_of(1), {}, view_index("r_k"), view_index("r_q"));
-  EXPECT_EQ(lines["concat"][0]["layer"].size(), 3u) << "thresholds go with their axes";
-}
-
 TEST(Figures, AskedForByTheirKeys) {
   FigureOptions options;
   options.asked.statistics = {"r_k", "abs_r_k", "r_k", "bias_context"};
   options.asked.portraits = {{"r_q", "explained_variance"}, {"r_q", "bias_context"}};
   std::vector<std::string> names;
-  for (const Figure& figure : make_figures(run_of(2), options)) names.push_back(figure.name);
+  for (const Figure& figure : make_figures(small_run(2), options)) names.push_back(figure.name);
   // The table has no bias_context.
   names.erase(names.begin(), names.begin() + 6);
   EXPECT_EQ(names,
             (std::vector<std::string>{"over_training_r_k", "by_depth_r_k", "over_training_abs_r_k",
                                       "by_depth_abs_r_k", "portrait_r_q_explained_variance"}));
-  const Json spec = over_training(run_of(2), {}, view_index("r_k"));
+  const Json spec = over_training(small_run(2), {}, view_index("r_k"));
   EXPECT_EQ(spec["datasets"]["means"].size(), 2u);
   EXPECT_EQ(spec["title"]["text"], "r_k on PC0, over training");
   options.asked.statistics = {"r_kk"};
-  EXPECT_THROW(make_figures(run_of(2), options), UsageError);
-}
-
-std::string shown(const RunNumbers& run, const std::vector<std::string>& asked = {}) {
-  std::string labels;
-  for (const auto* numbers : portrait_checkpoints(run, {"", asked, {}, {}}))
-    labels += numbers->label + " ";
-  return labels;
-}
-
-TEST(Figures, PortraitsSpreadOverTheRunOrAreChosen) {
-  EXPECT_EQ(shown(run_of(10)), "c0 c2 c4 c5 c7 c9 ");
-  EXPECT_EQ(shown(run_of(3)), "c0 c1 c2 ");
-  EXPECT_EQ(shown(run_of(1)), "c0 ");
-  EXPECT_EQ(shown(run_of(10), {"c3", "c1"}), "c3 c1 ");
-  try {
-    shown(run_of(2), {"c7"});
-    FAIL();
-  } catch (const UsageError& error) {
-    EXPECT_STREQ(error.what(), "portrait 'c7': qk.csv has no such checkpoint; it has c0, c1");
-  }
+  EXPECT_THROW(make_figures(small_run(2), options), UsageError);
 }
 
 }  // namespace

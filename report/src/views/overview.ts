@@ -17,80 +17,81 @@ import { topHeads } from "./top_heads";
 
 const lossOf = ({ loss }: Checkpoint): Leaf => loss ?? { value: null, se: null };
 
-/** The study at a glance. */
-export function overview(context: Context): Part {
-  const { run, summary, store } = context;
-  /** Drawings over training, which follow the axis. */
-  const sparks: (() => void)[] = [];
+/** A number of the last checkpoint, large, with its way there. */
+interface Tile {
+  name: string;
+  hint: string;
+  definition: string;
+  look: string;
+  leaf: (c: Checkpoint) => Leaf;
+  from: (c: Checkpoint) => string;
+  share?: boolean;
+}
+
+/** A tile, and how its drawing over training follows the axis; null: it has none. */
+function tile({ run, store }: Context, { name, hint, definition, look, leaf, from, share }: Tile): { element: HTMLElement; draw: (() => void) | null } {
   const last = run.steps[run.steps.length - 1];
   const [first] = run.order.wayTo(last);
-
-  const tile = (
-    name: string,
-    hint: string,
-    definition: string,
-    look: string,
-    leaf: (c: Checkpoint) => Leaf,
-    from: (c: Checkpoint) => string,
-    share = false,
-  ) => {
-    const text = (of: Leaf) =>
-      share ? (of.value === null ? DASH : `${shareText(of)} %`) : withError(of.value, of.se);
-    // The number, then what is smaller: its error or interval.
-    const [, value, error] = /^(\S+)(.*)$/.exec(text(leaf(last)))!;
-    const values = run.checkpoints.map((c) => leaf(c).value ?? NaN).filter((v) => !Number.isNaN(v));
-    const low = Math.min(0, ...values);
-    const spark = h("div", {});
-    if (run.steps.length > 1)
-      sparks.push(() =>
-        spark.replaceChildren(
-          timeChart(run, {
-            label: `${name} over training`,
-            axis: store.state.axis,
-            domain: [low, Math.max(1, ...values)],
-            ticks: [],
-            width: 220,
-            height: 64,
-            labels: false,
-            series: [{ name: look, markers: true, value: (c) => leaf(run.checkpoints[c]).value ?? NaN }],
-          }),
-        ),
-      );
-    return h(
-      "div",
-      { class: "tile", "data-statistic": name },
-      h("div", { class: "tile-name" }, name),
-      h("div", { class: "tile-value", "data-number": from(last) }, value, error ? h("span", { class: "se" }, error) : null),
-      h("div", { class: "tile-hint", title: definition }, hint),
-      run.steps.length > 1 ? spark : null,
-      first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: `, number(from(first), text(leaf(first)))) : null,
+  const text = (of: Leaf) => (share ? (of.value === null ? DASH : `${shareText(of)} %`) : withError(of.value, of.se));
+  // The number, then what is smaller: its error or interval.
+  const [, value, error] = /^(\S+)(.*)$/.exec(text(leaf(last)))!;
+  const values = run.checkpoints.map((c) => leaf(c).value ?? NaN).filter((v) => !Number.isNaN(v));
+  const spark = h("div", {});
+  const draw = () =>
+    spark.replaceChildren(
+      timeChart(run, {
+        label: `${name} over training`,
+        axis: store.state.axis,
+        domain: [Math.min(0, ...values), Math.max(1, ...values)],
+        ticks: [],
+        width: 220,
+        height: 64,
+        labels: false,
+        series: [{ name: look, markers: true, value: (c) => leaf(run.checkpoints[c]).value ?? NaN }],
+      }),
     );
-  };
-  const look = ({ hue }: StatisticView) => (hue === "both" ? "variance" : hue);
-  const tiles = h(
+  const several = run.steps.length > 1;
+  const element = h(
     "div",
-    { class: "tiles" },
-    ...means(run).map(({ key, name, hint, statistic: { definition }, reading }) =>
-      tile(name, hint, definition.replaceAll("`", ""), look(reading), (c) => summary.leaf(key, c), (c) => summary.from(key, c)),
-    ),
-    run.losses ? tile("loss", "nats per token", "of the next token", "variance", lossOf, ofLoss) : null,
-    tile(CLASSES[0], "share of heads", `r_q and |r_k| above ${run.high}, on PC0`, "class-0", (c) => summary.share(CLASSES[0], c), (c) => summary.shareFrom(CLASSES[0], c), true),
+    { class: "tile", "data-statistic": name },
+    h("div", { class: "tile-name" }, name),
+    h("div", { class: "tile-value", "data-number": from(last) }, value, error ? h("span", { class: "se" }, error) : null),
+    h("div", { class: "tile-hint", title: definition }, hint),
+    several ? spark : null,
+    first !== last ? h("div", { class: "tile-from muted" }, `${first.label}: `, number(from(first), text(leaf(first)))) : null,
   );
+  return { element, draw: several ? draw : null };
+}
 
+/** Means over heads, the loss, and the share of the first class. */
+function tilesOf({ run, summary }: Context): Tile[] {
+  const look = ({ hue }: StatisticView) => (hue === "both" ? "variance" : hue);
+  return [
+    ...means(run).map(({ key, name, hint, statistic: { definition }, reading }) => ({
+      name,
+      hint,
+      definition: definition.replaceAll("`", ""),
+      look: look(reading),
+      leaf: (c: Checkpoint) => summary.leaf(key, c),
+      from: (c: Checkpoint) => summary.from(key, c),
+    })),
+    ...(run.losses ? [{ name: "loss", hint: "nats per token", definition: "of the next token", look: "variance", leaf: lossOf, from: ofLoss }] : []),
+    {
+      name: CLASSES[0],
+      hint: "share of heads",
+      definition: `r_q and |r_k| above ${run.high}, on PC0`,
+      look: "class-0",
+      leaf: (c) => summary.share(CLASSES[0], c),
+      from: (c) => summary.shareFrom(CLASSES[0], c),
+      share: true,
+    },
+  ];
+}
+
+/** What the study is, in a sentence and in numbers, with links to the parts below and what is to be known first. */
+function introduction({ run, summary }: Context, parts: { name: string; part: HTMLElement }[]): HTMLElement {
+  const last = run.steps[run.steps.length - 1];
   const entry = summary.entry(last);
-  const parts = [
-    { name: "Heads to look at", part: topHeads(context) },
-    { name: "Read with care", part: careTable(context, last) },
-    { name: "Figures", part: figures(context) },
-    { name: "What changed", part: changes(context) },
-    { name: "Checkpoints", part: checkpoints(context) },
-    { name: "Loss by position", part: lossByPosition(context) },
-  ].flatMap(({ name, part }) => (part ? [{ name, part }] : []));
-  const contents = h(
-    "p",
-    { class: "contents" },
-    ...(run.models ? [] : parts).map(({ name, part }) => button(name, () => part.scrollIntoView(), { class: "link" })),
-  );
   const counted = (what: string, many: number, one: string) => number(`count:qk.csv::${what}`, count(many, one));
   const documents = entry["documents"];
   const facts = [
@@ -100,59 +101,61 @@ export function overview(context: Context): Part {
     counted("components", run.components.length, "component"),
     typeof documents === "number" && !run.models ? number(ofEntry(last, "documents"), count(documents, "document")) : null,
   ].flatMap((fact, i) => (fact ? [i ? " · " : "", fact] : []));
-  const intro = h(
+  const lead = run.models
+    ? ["How the attention heads of ", counted("steps", run.steps.length, "model"), " encode token position."]
+    : [
+        "How ",
+        counted("heads", run.heads.length, "attention head"),
+        " encode token position: the numbers of ",
+        h("strong", {}, last.label),
+        run.steps.length > 1 ? " and the way there." : ".",
+      ];
+  const contents = parts.map(({ name, part }) => button(name, () => part.scrollIntoView(), { class: "link" }));
+  return h(
     "div",
     { class: "intro" },
-    h(
-      "p",
-      { class: "lead" },
-      ...(run.models
-        ? ["How the attention heads of ", counted("steps", run.steps.length, "model"), " encode token position."]
-        : [
-            "How ",
-            counted("heads", run.heads.length, "attention head"),
-            " encode token position: the numbers of ",
-            h("strong", {}, last.label),
-            run.steps.length > 1 ? " and the way there." : ".",
-          ]),
-    ),
+    h("p", { class: "lead" }, ...lead),
     h("p", { class: "muted" }, ...facts),
-    run.models || !parts.length ? null : contents,
-    summary.known
-      ? null
-      : h(
-          "p",
-          { class: "notice" },
-          "There is no summary.json for this table: standard errors over checkpoints are not known.",
-        ),
-    entry["few_blocks"] === true
-      ? h(
-          "p",
-          { class: "notice" },
-          "Fewer than eight blocks of documents: the standard errors are themselves uncertain.",
-        )
-      : null,
-    run.models && run.order.mixed
-      ? h(
-          "p",
-          { class: "notice" },
-          "These models were measured at different contexts. Class and r depend on the context, so rows of different contexts do not compare.",
-        )
-      : null,
+    run.models || !parts.length ? null : h("p", { class: "contents" }, ...contents),
+    ...warnings(entry["few_blocks"] === true, !summary.known, run.models && run.order.mixed).map((text) => h("p", { class: "notice" }, text)),
   );
+}
 
+function warnings(fewBlocks: boolean, noSummary: boolean, mixedModels: boolean): string[] {
+  return [
+    noSummary ? "There is no summary.json for this table: standard errors over checkpoints are not known." : "",
+    fewBlocks ? "Fewer than eight blocks of documents: the standard errors are themselves uncertain." : "",
+    mixedModels
+      ? "These models were measured at different contexts. Class and r depend on the context, so rows of different contexts do not compare."
+      : "",
+  ].filter((text) => text);
+}
+
+/** The study at a glance. */
+export function overview(context: Context): Part {
+  const { run } = context;
+  const last = run.steps[run.steps.length - 1];
+  const tiles = tilesOf(context).map((one) => tile(context, one));
+  const parts = [
+    { name: "Heads to look at", part: topHeads(context) },
+    { name: "Read with care", part: careTable(context, last) },
+    { name: "Figures", part: figures(context) },
+    { name: "What changed", part: changes(context) },
+    { name: "Checkpoints", part: checkpoints(context) },
+    { name: "Loss by position", part: lossByPosition(context) },
+  ].flatMap(({ name, part }) => (part ? [{ name, part }] : []));
   const element = h(
     "div",
     { class: "overview" },
-    intro,
+    introduction(context, parts),
     ...(run.models
       ? [checkpoints(context), figures(context), lossByPosition(context)]
-      : [tiles, ...parts.map(({ part }) => part)]),
+      : [h("div", { class: "tiles" }, ...tiles.map((one) => one.element)), ...parts.map(({ part }) => part)]),
   );
   return {
     element,
     render(changed) {
-      if (!unmoved(changed, "axis")) for (const draw of sparks) draw();
+      if (!unmoved(changed, "axis")) for (const { draw } of tiles) draw?.();
     },
   };
 }

@@ -9,28 +9,21 @@
 #include <limits>
 #include <utility>
 
+#include "ropewalk/analysis/ablation/refuse_name.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/printable.h"
 
 namespace ropewalk {
 namespace {
 
-constexpr size_t kShown = 60;  // characters of a name in a message
-
-template <typename... Args>
-[[noreturn]] void refuse(const std::string& text, fmt::format_string<Args...> why, Args&&... args) {
-  throw UsageError(Field{"edit"}, " '{}': {}", printable_excerpt(text, kShown),
-                   fmt::format(why, std::forward<Args>(args)...));
-}
-
 int64_t window_of(const EditName& edit, const std::string& text) {
   int64_t tokens = 0;
   const char* end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, tokens);
   if (read.ec != std::errc() || read.ptr != end || tokens < 1) {
-    refuse(edit.text,
-           "found '{}', expected a whole number of tokens of at least 1, such as window:128",
-           printable_excerpt(text, kShown));
+    refuse_name("edit", edit.text,
+                "found '{}', expected a whole number of tokens of at least 1, such as window:128",
+                printable_excerpt(text, kShownName));
   }
   return tokens;
 }
@@ -41,8 +34,9 @@ double cut_of(const EditName& edit, const std::string& text) {
   const char* end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, cut);
   if (read.ec != std::errc() || read.ptr != end || !std::isfinite(cut) || cut <= 0) {
-    refuse(edit.text, "found '{}', expected a wavelength in tokens above 0, such as 4096, or inf",
-           printable_excerpt(text, kShown));
+    refuse_name("edit", edit.text,
+                "found '{}', expected a wavelength in tokens above 0, such as 4096, or inf",
+                printable_excerpt(text, kShownName));
   }
   return cut;
 }
@@ -77,9 +71,9 @@ EditName parse_edit_name(const std::string& given) {
     edit.kind = Kind::head;
     edit.zero = !bare;
   } else {
-    refuse(edit.text,
-           "is no edit; expected distance, distance:mean, window:W, still:CUT, zero-band:CUT, "
-           "flatten, flatten:q, flatten:k, axis, head or head:zero");
+    refuse_name("edit", edit.text,
+                "is no edit; expected distance, distance:mean, window:W, still:CUT, zero-band:CUT, "
+                "flatten, flatten:q, flatten:k, axis, head or head:zero");
   }
   return edit;
 }

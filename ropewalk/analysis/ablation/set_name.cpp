@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ropewalk/analysis/ablation/refuse_name.h"
 #include "ropewalk/analysis/statistics/statistic.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/nearest.h"
@@ -14,14 +15,6 @@
 
 namespace ropewalk {
 namespace {
-
-constexpr size_t kShown = 60;  // characters of a name in a message
-
-template <typename... Args>
-[[noreturn]] void refuse(const std::string& text, fmt::format_string<Args...> why, Args&&... args) {
-  throw UsageError(Field{"heads"}, " '{}': {}", printable_excerpt(text, kShown),
-                   fmt::format(why, std::forward<Args>(args)...));
-}
 
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts{""};
@@ -52,8 +45,8 @@ void read_class(SetName& name, const std::string& class_text) {
     name.head_class = one;
     return;
   }
-  refuse(name.text, "no class is called '{}'; expected one of {}",
-         printable_excerpt(class_text, kShown), fmt::join(known, ", "));
+  refuse_name("heads", name.text, "no class is called '{}'; expected one of {}",
+              printable_excerpt(class_text, kShownName), fmt::join(known, ", "));
 }
 
 void read_column(SetName& name, const std::string& column) {
@@ -66,9 +59,9 @@ void read_column(SetName& name, const std::string& column) {
     }
   }
   const std::string near = nearest(column, known);
-  refuse(name.text, "no column of heads.csv or qk.csv is called '{}'{}",
-         printable_excerpt(column, kShown),
-         near.empty() ? "; docs/formats.md lists them" : "; did you mean " + near + "?");
+  refuse_name("heads", name.text, "no column of heads.csv or qk.csv is called '{}'{}",
+              printable_excerpt(column, kShownName),
+              near.empty() ? "; docs/formats.md lists them" : "; did you mean " + near + "?");
 }
 
 void read_share(SetName& name, const std::string& text) {
@@ -78,8 +71,9 @@ void read_share(SetName& name, const std::string& text) {
   const bool is_share = read.ec == std::errc() && read.ptr + 1 == end && *read.ptr == '%' &&
                         std::isfinite(percent) && percent > 0 && percent <= 100;
   if (!is_share) {
-    refuse(name.text, "found '{}', expected a share of the heads above 0%, such as 10%",
-           printable_excerpt(text, kShown));
+    refuse_name("heads", name.text,
+                "found '{}', expected a share of the heads above 0%, such as 10%",
+                printable_excerpt(text, kShownName));
   }
   name.share = percent / 100;
 }
@@ -88,9 +82,9 @@ void read_share(SetName& name, const std::string& text) {
 void read_ranked(SetName& name, const std::vector<std::string>& parts) {
   const bool by_kv = parts.size() == 4 && parts[3] == "kv";
   if (parts.size() != 3 && !by_kv) {
-    refuse(name.text,
-           "expected {0}:COLUMN:SHARE% or {0}:COLUMN:SHARE%:kv, such as {0}:dist_range:10%",
-           parts[0]);
+    refuse_name("heads", name.text,
+                "expected {0}:COLUMN:SHARE% or {0}:COLUMN:SHARE%:kv, such as {0}:dist_range:10%",
+                parts[0]);
   }
   name.by_kv = by_kv;
   read_column(name, parts[1]);
@@ -103,10 +97,11 @@ void read_list(SetName& name) {
     const auto layer = numbers.size() == 2 ? whole<int32_t>(numbers[0]) : std::nullopt;
     const auto head = numbers.size() == 2 ? whole<int32_t>(numbers[1]) : std::nullopt;
     if (!layer || !head) {
-      refuse(name.text,
-             "'{}' is no set of heads; expected class:NAME, top:COLUMN:10%, bottom:COLUMN:50%:kv, "
-             "layer:7 or heads as LAYER.HEAD, such as 3.0,3.1",
-             printable_excerpt(part, kShown));
+      refuse_name(
+          "heads", name.text,
+          "'{}' is no set of heads; expected class:NAME, top:COLUMN:10%, bottom:COLUMN:50%:kv, "
+          "layer:7 or heads as LAYER.HEAD, such as 3.0,3.1",
+          printable_excerpt(part, kShownName));
     }
     name.heads.push_back({*layer, *head});
   }
@@ -120,7 +115,7 @@ SetName parse_set_name(const std::string& text) {
   SetName name;
   std::copy_if(text.begin(), text.end(), std::back_inserter(name.text),
                [](char letter) { return letter != ' '; });
-  if (name.text.empty()) refuse(text, "names no heads");
+  if (name.text.empty()) refuse_name("heads", text, "names no heads");
   const std::vector<std::string> parts = parts_of(name.text, ':');
   if (parts[0] == "class" && parts.size() == 2) {
     name.kind = SetName::Kind::of_class;
@@ -132,8 +127,8 @@ SetName parse_set_name(const std::string& text) {
     name.kind = SetName::Kind::layer;
     const auto layer = whole<int32_t>(parts[1]);
     if (!layer)
-      refuse(name.text, "found '{}', expected a layer, such as 7",
-             printable_excerpt(parts[1], kShown));
+      refuse_name("heads", name.text, "found '{}', expected a layer, such as 7",
+                  printable_excerpt(parts[1], kShownName));
     name.layer = *layer;
   } else {
     read_list(name);

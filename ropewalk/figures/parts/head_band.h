@@ -24,8 +24,5 @@ BandEnds band_ends(const HeadMean& mean, const std::vector<double>& heads, const
 
 // "band: ±1 SD across heads", of `count` bands; `cut`: some of them end at a limit.
 std::string band_words(Band kind, size_t count, bool cut);
-// A sentence for bands that do not hold their own mean.
-inline constexpr const char* kMeanOutside =
-    " A mean outside its band is that of a few heads far from the others.";
 
 }  // namespace ropewalk

@@ -24,7 +24,7 @@ struct MeanSeries {
   double line_width = 0;   // pixels
   bool full = true;        // band, bars and markers too; else the line alone
   std::function<HeadMean(const CheckpointNumbers&)> number;
-  size_t view = 0;                     // a place in all_views(), or kNoReading
+  size_t view = 0;                     // an index into all_views(), or kNoView
   Limits limits{-INFINITY, INFINITY};  // of the number: bands end there
 
   BandEnds band(const CheckpointNumbers& numbers, Band kind) const {
@@ -54,6 +54,10 @@ void add_mean_layers(Json& view, Json& datasets, const CheckpointAxis& axis,
 
 // Whether some mean of the run lies outside its band.
 bool mean_outside(const CheckpointAxis& axis, const std::vector<MeanSeries>& series, Band kind);
+
+// A sentence for bands that do not hold their own mean.
+inline constexpr const char* kMeanOutside =
+    " A mean outside its band is that of a few heads far from the others.";
 
 // Whether ±1 SD around the mean passes the limits of a number somewhere along the run.
 bool passes_limits(const CheckpointAxis& axis, const std::vector<MeanSeries>& series);

@@ -12,26 +12,12 @@
 #include "ropewalk/model/config/config.h"
 #include "ropewalk/moments/collectors/moments_collector.h"
 #include "ropewalk/moments/files/capture_moments.h"
+#include "ropewalk/moments/tensors/tensor_shape.h"
 
 namespace ropewalk {
 
 class Communicator;
 struct SharedBatches;
-
-// The shape of a program's vectors.
-struct TensorShape {
-  int64_t layers = 1;
-  int64_t q_heads = 0;
-  int64_t kv_heads = 0;  // q_heads is a multiple of it
-  int64_t head_dim = 0;
-  int64_t blocks = 16;         // blocks of documents, for standard errors
-  double attention_scale = 0;  // the factor of q·k in attention; 0: unknown
-  int64_t context = 0;         // most tokens per document; 0: unknown
-  // The model's config.json, which tells how RoPE turned the vectors. With it, sums before RoPE are
-  // kept.
-  std::string config{};
-  KeepOptions keep{};  // where possible: numbers before RoPE need the model's config
-};
 
 // Measures queries and keys that the caller computed, of a model that it trains or that another
 // library runs. The caller's settings of torch (autograd, autocast, TF32) have no effect and are

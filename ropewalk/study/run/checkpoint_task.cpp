@@ -37,21 +37,17 @@ const StoredCapture* of_other_label(CaptureStore& store, const PlannedCheckpoint
   return nullptr;
 }
 
-}  // namespace
-
-std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store) {
-  std::vector<CaptureMatcher> wanted;
-  wanted.reserve(study.plan.checkpoints.size());
-  for (const PlannedCheckpoint& planned : study.plan.checkpoints)
-    wanted.emplace_back(study, planned);
+// Gives each task the capture that serves it best: one that is complete, else one that lacks what
+// can be measured beside it, else one that begins with the same documents.
+void claim_captures(CaptureStore& store, std::vector<CaptureMatcher>& matchers,
+                    std::vector<CheckpointTask>& tasks) {
   for (StoredCapture& capture : store.captures()) capture.in_use = false;
-  std::vector<CheckpointTask> tasks(wanted.size());
   const auto claim = [&](Action action, auto fits) {
-    for (size_t i = 0; i < wanted.size(); ++i) {
+    for (size_t i = 0; i < matchers.size(); ++i) {
       if (tasks[i].stored != nullptr) continue;
-      const std::string& label = wanted[i].planned().capture.label;
+      const std::string& label = matchers[i].planned().capture.label;
       StoredCapture* found = find_capture(
-          store, label, [&](const CaptureInfo& info) { return fits(wanted[i], info); });
+          store, label, [&](const CaptureInfo& info) { return fits(matchers[i], info); });
       if (found == nullptr) continue;
       found->in_use = true;
       tasks[i].action = action;
@@ -67,42 +63,63 @@ std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store
   claim(Action::extend, [](CaptureMatcher& mine, const CaptureInfo& info) {
     return mine.why_not_extended().empty() && mine.begins_with(info) && mine.same_measure(info);
   });
-  for (size_t i = 0; i < wanted.size(); ++i) {
+}
+
+// Why the capture that a label has does not serve; empty where it has none.
+std::string why_measured(const Study& study, CaptureStore& store, CaptureMatcher& mine) {
+  const PlannedCheckpoint& planned = mine.planned();
+  const std::string& label = planned.capture.label;
+  if (const StoredCapture* there = store.at(label)) return mine.difference(there->info);
+  if (store.damaged(label)) return "its capture is damaged";
+  const StoredCapture* other = of_other_label(store, planned, mine.info());
+  if (other == nullptr) return "";
+  std::string why = mine.difference(other->info);
+  if (!why.empty() && !mine.same_documents(other->info)) {
+    why += fmt::format(": documents are chosen for the longest context, {}",
+                       study.plan.texts[planned.text].longest_context);
+  }
+  return why;
+}
+
+// Where an interrupted measurement of the task goes on, if it does.
+void find_saved_state(CaptureMatcher& mine, CheckpointTask& task) {
+  const int64_t before = task.action == Action::extend ? task.stored->info.documents : 0;
+  const std::optional<SavedState> saved =
+      find_state(*task.planned->capture.state,
+                 [&](const StateInfo& state) { return mine.can_resume(state, before); });
+  if (!saved) return;
+  task.state = saved->file;
+  task.resumed = saved->info.documents;
+}
+
+}  // namespace
+
+std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store) {
+  std::vector<CaptureMatcher> matchers;
+  matchers.reserve(study.plan.checkpoints.size());
+  for (const PlannedCheckpoint& planned : study.plan.checkpoints) {
+    matchers.emplace_back(study, planned);
+  }
+  std::vector<CheckpointTask> tasks(matchers.size());
+  claim_captures(store, matchers, tasks);
+  for (size_t i = 0; i < matchers.size(); ++i) {
     CheckpointTask& task = tasks[i];
-    CaptureMatcher& mine = wanted[i];
+    CaptureMatcher& mine = matchers[i];
     task.planned = &mine.planned();
     task.info = mine.info();
     if (task.stored != nullptr) task.missing = mine.missing(task.stored->info);
+    const bool wanted = study.wanted(*task.planned);
     // Where it is not asked for, columns of what a capture lacks are empty.
-    if (task.action == Action::complete && !study.wanted(*task.planned)) task.action = Action::keep;
-    if (task.stored != nullptr &&
-        (task.action == Action::keep || task.action == Action::complete)) {
-      continue;
-    }
-    const std::string& label = task.planned->capture.label;
-    if (const StoredCapture* there = store.at(label); there != nullptr) {
-      task.why = mine.difference(there->info);
-    } else if (store.damaged(label)) {
-      task.why = "its capture is damaged";
-    } else if (const StoredCapture* other = of_other_label(store, *task.planned, mine.info())) {
-      task.why = mine.difference(other->info);
-      if (!task.why.empty() && !mine.same_documents(other->info)) {
-        task.why += fmt::format(": documents are chosen for the longest context, {}",
-                                study.plan.texts[task.planned->text].longest_context);
-      }
-    }
-    if (!study.wanted(*task.planned)) {
-      task.action = Action::leave_out;  // what is there of it stays in use
+    if (task.action == Action::complete && !wanted) task.action = Action::keep;
+    const bool settled = task.action == Action::keep || task.action == Action::complete;
+    if (task.stored != nullptr && settled) continue;
+    task.why = why_measured(study, store, mine);
+    if (!wanted) {
+      task.action = Action::leave_out;  // its capture, if it has one, stays in use
       continue;
     }
     if (task.stored == nullptr) task.action = Action::measure;
-    const int64_t before = task.action == Action::extend ? task.stored->info.documents : 0;
-    const std::optional<SavedState> saved =
-        find_state(*task.planned->capture.state,
-                   [&](const StateInfo& state) { return mine.can_resume(state, before); });
-    if (!saved) continue;
-    task.state = saved->file;
-    task.resumed = saved->info.documents;
+    find_saved_state(mine, task);
   }
   return tasks;
 }

@@ -21,9 +21,10 @@ struct CheckpointTask {
   const PlannedCheckpoint* planned = nullptr;
   Action action = Action::measure;
   StoredCapture* stored = nullptr;  // keep, complete, extend
-  std::set<std::string> missing;    // what `stored` lacks of what is asked for (Wanted::missing)
-  CaptureInfo info;                 // as it will describe itself, without the weights' digest
-  std::string why;                  // it is measured although its folder holds a capture
+  std::set<std::string>
+      missing;       // what `stored` lacks of what is asked for (CaptureMatcher::missing)
+  CaptureInfo info;  // as it will describe itself, without the weights' digest
+  std::string why;   // it is measured although its folder holds a capture
   // What an interrupted capture left, where there is one: its file, and documents read.
   std::filesystem::path state;
   int64_t resumed = 0;

@@ -8,6 +8,7 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/study/capture/capture_vectors.h"
+#include "ropewalk/study/run/checkpoint_location.h"
 #include "ropewalk/study/run/plan_checks.h"
 #include "ropewalk/study/source/hub_uri.h"
 #include "ropewalk/study/source/locate.h"
@@ -15,78 +16,6 @@
 namespace ropewalk {
 namespace fs = std::filesystem;
 namespace {
-
-bool is_folder(const fs::path& path) {
-  std::error_code error;
-  const bool folder = fs::is_directory(path, error);
-  if (error == std::errc::permission_denied) {
-    throw SystemError("{}: cannot be read: {}", path.string(), error.message());
-  }
-  return folder;
-}
-
-// Where a checkpoint that has weights of its own is, or the config of captured vectors. On the Hub,
-// only its config is fetched.
-struct CheckpointLocation {
-  fs::path folder;
-  std::optional<HubCheckpoint> hub;
-};
-
-CheckpointLocation locate_checkpoint(const Experiment& experiment, const Phase& phase,
-                                     const CheckpointEntry& entry) {
-  if (entry.path) {
-    const fs::path folder = experiment.resolve(*entry.path);
-    if (is_folder(folder)) return {folder, {}};
-    throw InputError("{}: '{}': path {} is not a folder; paths are relative to the experiment file",
-                     experiment.at(entry.line), entry.label, folder.string());
-  }
-  const std::optional<std::string>& name = experiment.model_of(phase);
-  if (!name) {
-    throw InputError(
-        "{}: '{}' names a revision, but the file has no model; write model: org/name or a folder",
-        experiment.at(entry.line), entry.label);
-  }
-  const fs::path model = experiment.resolve(*name);
-  if (is_folder(model)) {
-    if (entry.vectors) return {model, {}};
-    const fs::path folder = experiment.folder_in(model, entry);
-    if (is_folder(folder)) return {folder, {}};
-    throw InputError("{}: '{}': the model has no folder {}", experiment.at(entry.line), entry.label,
-                     folder.string());
-  }
-  if (!is_hub_id(*name)) {
-    throw InputError("{}: model '{}' is neither a folder nor a Hub model (org/name)",
-                     experiment.at(experiment.model_line_of(phase)), *name);
-  }
-  try {
-    const HubCheckpoint found =
-        find_checkpoint(shared_hub(), *name, entry.revision.value_or("main"), entry.subfolder);
-    return {found.folder, found};
-  } catch (const InputError& error) {
-    throw InputError("{}: '{}': model '{}' is not a folder, and {}", experiment.at(entry.line),
-                     entry.label, *name, error.what());
-  }
-}
-
-// Whose config a random checkpoint takes: the nearest one in its phase that has weights, the next
-// before the previous.
-CheckpointLocation locate_config(const Experiment& experiment, const Phase& phase, size_t index) {
-  const auto usable = [&](size_t i) { return !phase.checkpoints[i].random; };
-  for (size_t i = index + 1; i < phase.checkpoints.size(); ++i) {
-    if (usable(i)) return locate_checkpoint(experiment, phase, phase.checkpoints[i]);
-  }
-  for (size_t i = index; i-- > 0;) {
-    if (usable(i)) return locate_checkpoint(experiment, phase, phase.checkpoints[i]);
-  }
-  if (experiment.model && is_folder(experiment.resolve(*experiment.model))) {
-    return {experiment.resolve(*experiment.model), {}};
-  }
-  const CheckpointEntry& entry = phase.checkpoints[index];
-  throw InputError(
-      "{}: '{}' has random weights, and its phase no other checkpoint whose config it could take; "
-      "move it into one that has",
-      experiment.at(entry.line), entry.label);
-}
 
 void check_device(const Experiment& experiment, const Communicator& processes) {
   try {
@@ -210,6 +139,93 @@ void number_by_context(const Experiment& experiment, std::vector<PlannedCheckpoi
   for (size_t i = 0; i < sorted.size(); ++i) sorted[i]->order = static_cast<int64_t>(i);
 }
 
+// Adds one checkpoint after another to a plan, and holds each against the first.
+class StudyPlanner {
+ public:
+  StudyPlanner(const Experiment& experiment, const fs::path& out, const Communicator& processes,
+               std::shared_ptr<KnownHeaders> headers)
+      : experiment_(experiment), out_(out), processes_(processes), headers_(std::move(headers)) {}
+
+  // Adds checkpoint `i` of a phase at one context, or throws and adds nothing.
+  void add(const Phase& phase, size_t i, const std::optional<int64_t>& context,
+           const std::string& label) {
+    PlannedCheckpoint planned = describe(phase, phase.checkpoints[i], context, label);
+    if (phase.checkpoints[i].vectors) {
+      add_vectors(phase, phase.checkpoints[i], std::move(planned));
+    } else {
+      add_weights(phase, i, std::move(planned));
+    }
+  }
+  void add_failure(CheckpointFailure failure) { plan_.failures.push_back(std::move(failure)); }
+
+  StudyPlan finish() {
+    if (plan_.checkpoints.empty()) return std::move(plan_);
+    count_stated_contexts(experiment_, plan_);
+    if (!experiment_.models) number_by_context(experiment_, plan_.checkpoints);
+    return std::move(plan_);
+  }
+
+ private:
+  // What the experiment file alone says of a checkpoint.
+  PlannedCheckpoint describe(const Phase& phase, const CheckpointEntry& entry,
+                             const std::optional<int64_t>& context,
+                             const std::string& label) const {
+    if (label.size() > kLongestLabel) {
+      throw InputError("{}: '{}' has {} characters; at most {} can name a folder",
+                       experiment_.at(entry.line), label, label.size(), kLongestLabel);
+    }
+    PlannedCheckpoint planned;
+    planned.phase = phase.name;
+    planned.time = training_time(entry);
+    planned.checkpoint = entry.label;
+    planned.line = entry.line;
+    planned.capture = capture_options(experiment_, phase, entry, label, out_);
+    planned.capture.model.context = context;
+    planned.capture.model.processes = processes_;
+    planned.capture.model.headers = headers_;
+    return planned;
+  }
+
+  void add_vectors(const Phase& phase, const CheckpointEntry& entry, PlannedCheckpoint planned) {
+    planned.vectors = std::make_shared<const FoundVectors>(plan_vectors(experiment_, phase, entry));
+    if (plan_.texts.empty()) plan_.texts.emplace_back();
+    if (!plan_.checkpoints.empty() && !experiment_.models) {
+      check_alike(experiment_, planned, plan_.checkpoints.front());
+    }
+    plan_.checkpoints.push_back(std::move(planned));
+  }
+
+  void add_weights(const Phase& phase, size_t i, PlannedCheckpoint planned) {
+    const CheckpointEntry& entry = phase.checkpoints[i];
+    const CheckpointLocation found = entry.random ? locate_config(experiment_, phase, i)
+                                                  : locate_checkpoint(experiment_, phase, entry);
+    planned.capture.model.model = found.folder;
+    planned.capture.model.hub = found.hub;
+    const OpenModel model = open_planned(experiment_, planned);
+    const std::string warning =
+        context_warning(experiment_, phase, planned.capture.model.context, model, entry.label);
+    if (!warning.empty() && i == 0) log::warning("{}", warning);  // once per phase
+    if (plan_.checkpoints.empty() || experiment_.models) {
+      first_ = model.text.config;
+      first_label_ = entry.label;
+    }
+    check_alike(experiment_, planned, model.text.config, first_label_, first_);
+    check_asked_heads(experiment_, model);
+    if (model.checkpoint) model.weights();  // throws where a tensor is missing or has a wrong shape
+    planned.text = find_or_add_text(experiment_, phase, model, plan_);
+    plan_.span = plan_.span > 0 ? std::min(plan_.span, model.context) : model.context;
+    plan_.checkpoints.push_back(std::move(planned));
+  }
+
+  const Experiment& experiment_;
+  const fs::path& out_;
+  const Communicator& processes_;
+  std::shared_ptr<KnownHeaders> headers_;
+  StudyPlan plan_;
+  std::string first_label_;  // of the checkpoint that the others have to match
+  ModelConfig first_;
+};
+
 }  // namespace
 
 std::string CheckpointFailure::text() const {
@@ -224,71 +240,22 @@ StudyPlan plan_study(const Experiment& experiment, const fs::path& out, bool kee
                      const Communicator& processes, const std::shared_ptr<KnownHeaders>& headers) {
   check_axis(experiment);
   check_device(experiment, processes);
-  StudyPlan plan;
-  std::string first_label;
-  ModelConfig first;
-  const auto add = [&](const Phase& phase, size_t i, const std::optional<int64_t>& context,
-                       const std::string& label) {
-    const CheckpointEntry& entry = phase.checkpoints[i];
-    if (label.size() > kLongestLabel) {
-      throw InputError("{}: '{}' has {} characters; at most {} can name a folder",
-                       experiment.at(entry.line), label, label.size(), kLongestLabel);
-    }
-    PlannedCheckpoint planned;
-    planned.phase = phase.name;
-    planned.time = training_time(entry);
-    planned.checkpoint = entry.label;
-    planned.line = entry.line;
-    planned.capture = capture_options(experiment, phase, entry, label, out);
-    planned.capture.model.context = context;
-    planned.capture.model.processes = processes;
-    planned.capture.model.headers = headers;
-    if (entry.vectors) {
-      planned.vectors =
-          std::make_shared<const FoundVectors>(plan_vectors(experiment, phase, entry));
-      if (plan.texts.empty()) plan.texts.emplace_back();
-      if (!plan.checkpoints.empty() && !experiment.models) {
-        check_alike(experiment, planned, plan.checkpoints.front());
-      }
-      plan.checkpoints.push_back(std::move(planned));
-      return;
-    }
-    const CheckpointLocation found = entry.random ? locate_config(experiment, phase, i)
-                                                  : locate_checkpoint(experiment, phase, entry);
-    planned.capture.model.model = found.folder;
-    planned.capture.model.hub = found.hub;
-    const OpenModel model = open_planned(experiment, planned);
-    const std::string beyond = context_warning(experiment, phase, context, model, entry.label);
-    if (!beyond.empty() && i == 0) log::warning("{}", beyond);  // the others are alike
-    if (plan.checkpoints.empty() || experiment.models) {
-      first = model.text.config;
-      first_label = entry.label;
-    }
-    check_alike(experiment, planned, model.text.config, first_label, first);
-    check_asked_heads(experiment, model);
-    if (model.checkpoint) model.weights();  // every tensor is there and has its shape
-    planned.text = find_or_add_text(experiment, phase, model, plan);
-    plan.span = plan.span > 0 ? std::min(plan.span, model.context) : model.context;
-    plan.checkpoints.push_back(std::move(planned));
-  };
+  StudyPlanner planner(experiment, out, processes, headers);
   for (const Phase& phase : experiment.phases) {
     const std::vector<std::optional<int64_t>> contexts = contexts_of(phase);
     for (size_t i = 0; i < phase.checkpoints.size(); ++i) {
       const std::vector<std::string> labels = phase.labels_of(phase.checkpoints[i]);
       for (size_t c = 0; c < contexts.size(); ++c) {
         try {
-          add(phase, i, contexts[c], labels[c]);
+          planner.add(phase, i, contexts[c], labels[c]);
         } catch (const std::runtime_error&) {
           if (!keep_going) throw;
-          plan.failures.push_back({labels[c], std::current_exception()});
+          planner.add_failure({labels[c], std::current_exception()});
         }
       }
     }
   }
-  if (plan.checkpoints.empty()) return plan;
-  count_stated_contexts(experiment, plan);
-  if (!experiment.models) number_by_context(experiment, plan.checkpoints);
-  return plan;
+  return planner.finish();
 }
 
 }  // namespace ropewalk

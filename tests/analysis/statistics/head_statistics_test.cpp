@@ -67,6 +67,21 @@ at::Tensor predict(const at::Tensor& x, const at::Tensor& fit) {
   return at::mv(x, fit.slice(0, 0, x.size(1))) + fit[-1];
 }
 
+// R² of position without document `b`, each other document predicted from the rest.
+double cross_validated_r2(const std::vector<at::Tensor>& list, int b) {
+  double error = 0, plain = 0;
+  for (int g = 0; g < kDocuments; ++g) {
+    if (g == b) continue;
+    const at::Tensor& held = list[static_cast<size_t>(g)];
+    const at::Tensor held_t = at::arange(held.size(0), at::kDouble);
+    const at::Tensor others = positions(list, b, g);
+    const at::Tensor miss = held_t - predict(held, regress(vectors(list, b, g), others));
+    error += miss.square().sum().item<double>();
+    plain += (held_t - others.mean()).square().sum().item<double>();
+  }
+  return 1 - error / plain;
+}
+
 TEST(PositionFit, IsTheRegressionOfPositionAndItsCrossValidation) {
   at::manual_seed(1);
   const auto list = documents(0.7, 3);
@@ -76,19 +91,7 @@ TEST(PositionFit, IsTheRegressionOfPositionAndItsCrossValidation) {
     const at::Tensor rest = t - predict(x, regress(x, t));
     const double r2 = 1 - (rest.square().sum() / (t - t.mean()).square().sum()).item<double>();
     EXPECT_NEAR(fit.r2[b + 1].item<double>(), r2, b < 0 ? 1e-10 : 1e-6) << b;
-    double error = 0, plain = 0;
-    for (int g = 0; g < kDocuments; ++g) {
-      if (g == b) continue;
-      const at::Tensor& held = list[static_cast<size_t>(g)];
-      const at::Tensor held_t = at::arange(held.size(0), at::kDouble);
-      const at::Tensor others = positions(list, b, g);
-      error += (held_t - predict(held, regress(vectors(list, b, g), others)))
-                   .square()
-                   .sum()
-                   .item<double>();
-      plain += (held_t - others.mean()).square().sum().item<double>();
-    }
-    EXPECT_NEAR(fit.r2_cv[b + 1].item<double>(), 1 - error / plain, 1e-5) << b;
+    EXPECT_NEAR(fit.r2_cv[b + 1].item<double>(), cross_validated_r2(list, b), 1e-5) << b;
   }
   EXPECT_FALSE(fit.dropped);
 }
@@ -119,17 +122,7 @@ TEST(PositionFit, HardlyMoreTokensThanDimensions) {
   }
   const PositionFit fit = position_fit(leave_one_out(stream_input(list)));
   for (int b = -1; b < kDocuments; ++b) {
-    double error = 0, plain = 0;
-    for (int g = 0; g < kDocuments; ++g) {
-      if (g == b) continue;
-      const at::Tensor& held = list[static_cast<size_t>(g)];
-      const at::Tensor held_t = at::arange(held.size(0), at::kDouble);
-      const at::Tensor others = positions(list, b, g);
-      const at::Tensor miss = held_t - predict(held, regress(vectors(list, b, g), others));
-      error += miss.square().sum().item<double>();
-      plain += (held_t - others.mean()).square().sum().item<double>();
-    }
-    EXPECT_NEAR(fit.r2_cv[b + 1].item<double>() / (1 - error / plain), 1, 1e-4) << b;
+    EXPECT_NEAR(fit.r2_cv[b + 1].item<double>() / cross_validated_r2(list, b), 1, 1e-4) << b;
   }
 }
 

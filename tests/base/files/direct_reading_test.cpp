@@ -43,10 +43,15 @@ bool in_cache(const MappedFile& file) {
   return (there & 1U) != 0;
 }
 
-TEST(DirectReading, ReadsWhatTheCacheDoesNotHave) {
+// A file of random bytes.
+class DirectReadingTest : public ::testing::Test {
+ protected:
   const TemporaryFolder folder;
   const std::string bytes = random_bytes(kSize);
-  const auto path = folder.write("a", bytes);
+  const std::filesystem::path path = folder.write("a", bytes);
+};
+
+TEST_F(DirectReadingTest, ReadsWhatTheCacheDoesNotHave) {
   forget(path);
   MappedFile file(path);
   const bool cold = !in_cache(file);
@@ -71,10 +76,7 @@ TEST(DirectReading, ReadsWhatTheCacheDoesNotHave) {
   EXPECT_TRUE(file.text() == bytes) << "memory of its own has no file to come back from";
 }
 
-TEST(DirectReading, LeavesToTheMappingWhatTheCacheHas) {
-  const TemporaryFolder folder;
-  const std::string bytes = random_bytes(kSize);
-  const auto path = folder.write("a", bytes);
+TEST_F(DirectReadingTest, LeavesToTheMappingWhatTheCacheHas) {
   MappedFile file(path);
   EXPECT_TRUE(file.text() == bytes);
   file.read_directly();
@@ -84,10 +86,7 @@ TEST(DirectReading, LeavesToTheMappingWhatTheCacheHas) {
   EXPECT_TRUE(file.text() == bytes);
 }
 
-TEST(DirectReading, WhoReadsMeanwhileSeesTheSame) {
-  const TemporaryFolder folder;
-  const std::string bytes = random_bytes(kSize);
-  const auto path = folder.write("a", bytes);
+TEST_F(DirectReadingTest, WhoReadsMeanwhileSeesTheSame) {
   for (int round = 0; round < 5; ++round) {
     forget(path);
     MappedFile file(path);
@@ -102,10 +101,7 @@ TEST(DirectReading, WhoReadsMeanwhileSeesTheSame) {
   }
 }
 
-TEST(DirectReading, OfAFileThatIsCutOffWhatIsGoneStaysTheMappings) {
-  const TemporaryFolder folder;
-  const std::string bytes = random_bytes(kSize);
-  const auto path = folder.write("a", bytes);
+TEST_F(DirectReadingTest, OfAFileThatIsCutOffWhatIsGoneStaysTheMappings) {
   forget(path);
   MappedFile file(path);
   const bool cold = !in_cache(file);
@@ -120,10 +116,7 @@ TEST(DirectReading, OfAFileThatIsCutOffWhatIsGoneStaysTheMappings) {
   EXPECT_FALSE(file.is_current());
 }
 
-TEST(DirectReading, OfAnotherFileOfThatNameReadsNothing) {
-  const TemporaryFolder folder;
-  const std::string bytes = random_bytes(kSize);
-  const auto path = folder.write("a", bytes);
+TEST_F(DirectReadingTest, OfAnotherFileOfThatNameReadsNothing) {
   forget(path);
   MappedFile file(path);
   EXPECT_TRUE(file.is_current());
@@ -135,8 +128,7 @@ TEST(DirectReading, OfAnotherFileOfThatNameReadsNothing) {
   EXPECT_TRUE(file.text() == bytes);
 }
 
-TEST(DirectReading, OfAnEmptyFileThereIsNothingToRead) {
-  const TemporaryFolder folder;
+TEST_F(DirectReadingTest, OfAnEmptyFileThereIsNothingToRead) {
   MappedFile file(folder.write("a", ""));
   file.read_directly();
   EXPECT_EQ(file.direct(), nullptr);
