@@ -117,7 +117,8 @@ def frequencies(r: dict) -> str:
             ["the same of keys (`drift_rope_cos_k`)", *mean("drift_rope_cos_k")],
             ["how much of the drift of keys it is (`drift_rope_share_k`)", *mean("drift_rope_share_k")],
             ["concentration of keys (`mrl_k`)", *mean("mrl_k")],
-            ["how far the means alone look, octaves (`dist_reach`)", *mean("dist_reach")],
+            # Results of 0.2.0 and earlier have none.
+            *([["how far the means alone look, octaves (`dist_reach`)", *mean("dist_reach")]] if "dist_reach" in trained["means"] else []),
             ["near less far, logits (`dist_near`)", *mean("dist_near")],
             ["predicted and actual logit by distance (`dist_r`)", *mean("dist_r")],
             ["what content adds, logits (`dist_content`)", *mean("dist_content")]]  # fmt: skip
