@@ -258,6 +258,7 @@ RowNumbers row_numbers(const QueryRows& given, int64_t parts) {
   const std::vector<RowSpan> spans = split_rows(rows);
   std::vector<at::Tensor> strongest(spans.size());
   const auto compute = [&](int64_t begin, int64_t end) {
+    const c10::InferenceMode no_autograd;  // a thread of its own does not inherit it
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       RowChunk chunk(rows, spans[i].begin, spans[i].end);
       chunk.add_to(all);
