@@ -1,6 +1,8 @@
 """Rows of attention against transformers' eager attention: every column, of every family."""
 
 import json
+import os
+import subprocess
 
 import numpy as np
 import pandas
@@ -16,12 +18,18 @@ import tiny_models
 from tiny_models import CONTEXT, MODELS
 
 BLOCKS = 3
+MPIRUN = os.environ.get("ROPEWALK_MPIRUN", "")
+ALLOW = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 NAMES = [name for name in MODELS if not name.endswith("_ties")]
 
 
+def arguments(model, corpus, out, *options):
+    return ["capture", model, "--corpus", corpus, "--out", out, "--context", CONTEXT, "--min-tokens", 1, "--dtype", "float32", "--sliding", "--blocks", BLOCKS,
+            "--label", "run", "--quiet", *options]  # fmt: skip
+
+
 def capture(model, corpus, out, *options):
-    done = engine.run("capture", model, "--corpus", corpus, "--out", out, "--context", CONTEXT, "--min-tokens", 1, "--dtype", "float32", "--sliding",
-                      "--blocks", BLOCKS, "--label", "run", "--quiet", *options)  # fmt: skip
+    done = engine.run(*arguments(model, corpus, out, *options))
     assert (done.code, done.stderr) == (0, ""), done.stderr
     return out
 
@@ -195,6 +203,37 @@ def test_sampled_rows_are_some_of_all(study):
     sums = tensors["rows.query.sums"].reshape(-1, len(expected), len(rows_reference.NUMBERS))
     assert (sums[:, :, 0] == expected).all()
     assert json.loads((out / "capture.json").read_text())["kept"]["rows"] == {"numerics": 1, "count": 5}
+
+
+def same_rows(one, two):
+    """Every number of rows: edges and counts bit for bit, as are those of one process; sums to what their order leaves open."""
+    mine, theirs = (load_file(folder / "moments.safetensors") for folder in (one, two))
+    names = [name for name in theirs if name.startswith("rows.")]
+    assert len(names) == 10 and {name for name in mine if name.startswith("rows.")} == set(names)
+    for name in names:
+        if name.endswith(("sums", "attended")):
+            rounding = 1e-12 if theirs[name].dtype == np.float64 else 2e-7
+            assert np.allclose(mine[name], theirs[name], rtol=rounding, atol=rounding), name
+        else:
+            assert mine[name].dtype == theirs[name].dtype and (mine[name] == theirs[name]).all(), name
+
+
+def test_shards_and_processes_give_the_same(study):
+    model, corpus, root = study
+    whole = capture(model, corpus, root / "whole", "--rows", "8")
+    shards = [capture(model, corpus, root / f"shard{i}", "--rows", "8", "--shard", f"{i}/3") for i in range(3)]
+    for name, order in (("merged", shards), ("reversed", shards[::-1])):
+        done = engine.run("merge", *order, "--out", root / name, "--quiet")
+        assert done.code == 0, done.stderr
+        same_rows(root / name, whole)
+    assert (root / "merged" / "moments.safetensors").read_bytes() == (root / "reversed" / "moments.safetensors").read_bytes()
+    spooled = capture(model, corpus, root / "spooled", "--rows", "8", "--memory", "1MiB")
+    assert (spooled / "moments.safetensors").read_bytes() == (whole / "moments.safetensors").read_bytes()
+    if MPIRUN:
+        command = [MPIRUN, "-n", "2", engine.program(), *map(str, arguments(model, corpus, root / "joint", "--rows", "8"))]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env={**os.environ, **ALLOW}, stdin=subprocess.DEVNULL)
+        assert done.returncode == 0, done.stderr
+        same_rows(root / "joint", whole)
 
 
 def test_none_are_kept_where_none_are_wanted(study):
