@@ -109,7 +109,7 @@ def test_figures_of_an_earlier_drawing_are_named(tmp_path):
     older = drawn - {file.name for file in (tmp_path / "fresh").iterdir()} - {"notes.txt"}
     assert {name.partition(".")[2] for name in older} == {"svg", "vl.json"}
     (line,) = [line for line in second.stderr.splitlines() if "drawn earlier" in line]
-    said = line.split("also holds ")[1].split(" of an earlier")[0].split(", ")
+    said = line.split("also holds ")[1].split(" that were drawn earlier")[0].split(", ")
     assert set(said) == older
 
 
