@@ -157,7 +157,7 @@ TEST(Documents, AnErrorBehindTheLastDocumentNeededIsNotMet) {
 
 TEST(Documents, RefusesTextWithoutTokenizer) {
   EXPECT_EQ(selection_error({text_of("abc")}, document_options(2)),
-            "a.txt: is text, and no tokenizer.json was found; name one, or give token ids; "
+            "a.txt: is text, but no tokenizer.json was found; name one, or give token ids; "
             "transformers writes one from vocab.json and merges.txt or from tokenizer.model, with "
             "AutoTokenizer.from_pretrained(model).save_pretrained(folder)");
 }

@@ -178,8 +178,8 @@ def test_too_little_of_it_is_empty(whole, tmp_path, sizes, context, blocks, colu
 @pytest.mark.parametrize(
     "name, change, says",
     [
-        ("plasticity.key.position", lambda x: x * 0 + 7000, "'plasticity.key.position' holds 7000, expected whole numbers from 0 to 112"),
-        ("plasticity.key.position", lambda x: x * 0 + 0.5, "holds 0.5, expected whole numbers"),
+        ("plasticity.key.position", lambda x: x * 0 + 7000, "'plasticity.key.position' contains 7000, expected whole numbers from 0 to 112"),
+        ("plasticity.key.position", lambda x: x * 0 + 0.5, "contains 0.5, expected whole numbers"),
         ("plasticity.key.block", lambda x: x * 0 + 9, "'plasticity.key.block' contains 9, expected whole numbers from 0 to 8"),
         ("plasticity.query.sample", lambda x: x[:, :-1], "tensor 'plasticity.query.sample' is F16 [16, 10239], expected F16 [16, 10240]"),
         ("plasticity.query.sample", lambda x: x.astype(np.int16), "tensor 'plasticity.query.sample' is I16"),

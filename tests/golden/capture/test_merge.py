@@ -111,10 +111,10 @@ def test_a_missing_part_is_named(study):
         assert done.code == 0, done.stderr
         return done.stderr
 
-    assert re.fullmatch(r"warning: .* no capture has shard 1/3: .*two_thirds is only a part of the corpus\n", said("two_thirds", thirds[0], thirds[2]))
-    assert "nothing of shards 0/3, 2/3:" in said("one_third", thirds[1])
+    assert re.fullmatch(r"warning: no capture has shard 1/3: .*two_thirds is only a part of the corpus\n", said("two_thirds", thirds[0], thirds[2]))
+    assert "no capture has shards 0/3, 2/3:" in said("one_third", thirds[1])
     assert said("later", study.root / "two_thirds", thirds[1]) == ""
-    assert "nothing of documents 1, 4, 7, 10, 13 and 8 more:" in said("again", study.root / "two_thirds")
+    assert "no capture has documents 1, 4, 7, 10, 13 and 8 more:" in said("again", study.root / "two_thirds")
 
 
 def test_refusals(study, tmp_path):

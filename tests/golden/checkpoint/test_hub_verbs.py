@@ -172,7 +172,7 @@ def test_single_verbs(hub, client, published, tmp_path):
     info, *others = ({**json.loads((tmp_path / f"capture{i}" / "capture.json").read_text()), "seconds": 0} for i in range(3))
     assert info["label"] == "step2" and info["model"] == MODEL and info["documents"] == 10
     assert all(info == other for other in others)
-    for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "no such file"), ("hf://spaces/a/b/c", "is not a path in a dataset"),
+    for corpus, said in (("hf://datasets/org/texts/absent.jsonl", "does not have this file"), ("hf://spaces/a/b/c", "is not a path in a dataset"),
                          ("hf://datasets/org/none/x.jsonl", "no such repository")):  # fmt: skip
         bad = client.run("capture", MODEL, "--revision", "step2", "--corpus", corpus, "--out", tmp_path / "bad")
         assert bad.code == 3 and said in bad.stderr, bad.stderr

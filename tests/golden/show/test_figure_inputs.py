@@ -101,15 +101,15 @@ def test_figures_of_an_earlier_drawing_are_named(tmp_path):
     """They are not shown as figures of the current table."""
     path, out = synthetic.write(synthetic.smollm3_like(), tmp_path), tmp_path / "figures"
     first = engine.run("figures", path, "--out", out, "--statistic", "r_k", "--format", "svg")
-    assert first.code == 0 and "earlier" not in first.stderr, first.stderr
+    assert first.code == 0 and "drawn earlier" not in first.stderr, first.stderr
     (out / "notes.txt").write_text("not ours")
     drawn = {file.name for file in out.iterdir()}
     second = engine.run("figures", path, "--out", out, "--format", "png")
     assert engine.run("figures", path, "--out", tmp_path / "fresh", "--format", "png").code == 0
     older = drawn - {file.name for file in (tmp_path / "fresh").iterdir()} - {"notes.txt"}
     assert {name.partition(".")[2] for name in older} == {"svg", "vl.json"}
-    (line,) = [line for line in second.stderr.splitlines() if "earlier" in line]
-    said = line.split("also holds ")[1].split(" of an earlier")[0].split(", ")
+    (line,) = [line for line in second.stderr.splitlines() if "drawn earlier" in line]
+    said = line.split("also holds ")[1].split(" that were drawn earlier")[0].split(", ")
     assert set(said) == older
 
 

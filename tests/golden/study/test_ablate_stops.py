@@ -158,7 +158,7 @@ def test_bad_input(bench, tmp_path):
     assert "'5.0': the capture has no head 5.0; its layers go up to 4" in refused("5.0", "head", code=2)
     assert "'0.0,0.8': the capture has no head 0.8" in refused("0.0,0.8", "head", code=2)
     assert "'layer:9': the capture has no head of layer 9" in refused("layer:9", "head", code=2)
-    assert "'class:q-positional': holds no head" in refused("class:q-positional", "head", code=2)
+    assert "'class:q-positional': has no head" in refused("class:q-positional", "head", code=2)
     assert "did you mean dist_range?" in refused("top:dist_rang:10%", "head", code=2)
     assert "'top:ap_overall:10%': has no head: no head of the capture has a number 'ap_overall'" in refused("top:ap_overall:10%", "head", code=2)
     assert "--edit 'window:0': found '0', expected a whole number of tokens of at least 1" in refused("layer:0", "window:0", code=2)

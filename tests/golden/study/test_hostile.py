@@ -136,7 +136,7 @@ def test_a_study_of_a_baseline_alone(study, tmp_path):
     out = study.root / "out"
     result = good(study.run(out))
     assert "Trust: 1 checkpoint, 12 documents of up to" in result.stderr and "init: measured already" in result.stderr
-    assert "checkpoints/A: is no longer used" in result.stderr
+    assert "checkpoints/A: no longer used" in result.stderr
     good(study.run(tmp_path / "fresh"))
     assert tables(out) == tables(tmp_path / "fresh")
     study.write(phases=phases)

@@ -50,7 +50,7 @@ def test_mistakes_are_answered_with_the_line(study, tmp_path):
     assert other == "mistake.yaml:9: 'B' belongs to another model than 'A': its number of query heads is 8, expected 4\n"
     llama = plain_models.write(tiny_models.MODELS["llama_gqa"], study.root / "llama")
     assert llama.exists()
-    assert "its architecture is llama, not smollm3" in said("path: B", "path: llama")
+    assert "its architecture is llama, expected smollm3" in said("path: B", "path: llama")
     assert "'A' names a revision, but the file has no model" in said("path: A", "revision: step-1")
     hub = mistake(study, GOOD.replace("dtype: float32", "model: org/name").replace("path: A", "revision: main"))
     assert hub.startswith("mistake.yaml:8: 'A': model 'org/name' is not a folder, and org/name@main: is not in the cache")

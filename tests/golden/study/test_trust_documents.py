@@ -148,7 +148,7 @@ def test_what_nothing_refers_to_is_listed_and_pruned(tmp_path):
     good(study.run(out))
     labels(study, ("A", "A"))
     result = good(study.run(out))
-    assert "checkpoints/B: is no longer used; --prune removes it" in result.stderr
+    assert "checkpoints/B: no longer used; --prune removes it" in result.stderr
     assert (out / "checkpoints" / "B").exists()
     (out / "checkpoints" / "mine").mkdir()
     (out / "checkpoints" / "mine" / "notes.txt").write_text("mine")

@@ -285,4 +285,4 @@ def test_a_wrong_label_names_the_labels(study, tmp_path):
     wrong = study.run(study.write([LONG], "only.yaml"), tmp_path / "out", "--only", "nonsense")
     assert wrong.code == 2 and wrong.stderr.endswith("does not have this checkpoint; it has A, B, init\n"), wrong.stderr
     bad = study.run(study.write([LONG], "bad.yaml", portraits=["nonsense"]), tmp_path / "out")
-    assert bad.code == 3 and bad.stderr.endswith("portraits: no checkpoint is labelled 'nonsense'; the labels are A, B, init\n"), bad.stderr
+    assert bad.code == 3 and bad.stderr.endswith("portraits: no checkpoint is labelled 'nonsense'; there are A, B, init\n"), bad.stderr

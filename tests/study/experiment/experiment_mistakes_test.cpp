@@ -40,7 +40,7 @@ TEST(ExperimentMistakes, SaysWhereAndWhatToWriteInstead) {
   EXPECT_EQ(experiment_message(changed_experiment("portraits: [A, B]", "portraits: [A, b]")),
             "e.yaml:7: portraits: no checkpoint is labelled 'b'; did you mean 'B'?");
   EXPECT_EQ(experiment_message(changed_experiment("portraits: [A, B]", "portraits: [A, B, b]")),
-            "e.yaml:7: portraits: no checkpoint is labelled 'b'; the labels are A, B, init");
+            "e.yaml:7: portraits: no checkpoint is labelled 'b'; there are A, B, init");
   EXPECT_EQ(experiment_message(changed_experiment("[r2cv_q, abs_r_k]", "[r2cv]")),
             "e.yaml:8: figures.statistics: no statistic is named 'r2cv'; did you mean r2cv_q, "
             "r2cv_k, r2_q or r2_k?");

@@ -248,7 +248,7 @@ TEST(Export, SaysWhatIsMissing) {
   };
   EXPECT_EQ(refused(Captured(all_heads())), "");
   EXPECT_EQ(refused(Captured({{0, 0}, {0, 1}, {0, 3}, {1, 2}})),
-            "file: holds 4 of the model's 8 query heads, but kvpress needs all; the first missing "
+            "file: has 4 of the model's 8 query heads, but kvpress needs all; the first missing "
             "one is head 2 of layer 0; capture again without --heads");
   Captured sliding({{0, 0}, {0, 1}, {0, 2}, {0, 3}});
   sliding.describe("sliding_windows", {{"1", 8}});
