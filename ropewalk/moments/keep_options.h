@@ -30,7 +30,7 @@ struct KeepOptions {
   bool pre_rope = true;
   bool lags = true;
   bool plasticity = false;
-  KeepCount rows{32};
+  KeepCount rows{0};
   bool loss = false;
 
   bool operator==(const KeepOptions&) const = default;

@@ -61,19 +61,20 @@ const std::vector<Shape> kShapes{
     {.tokens = 2000, .d = 128},
 };
 
-void expect_exact(const at::Device& device) {
+// Sums of float32 products in another order differ by a few units in the last place.
+void expect_exact(const at::Device& device, double most) {
   for (const Shape& shape : kShapes) {
     for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-      EXPECT_LT(worst_error(shape, dtype, device), 2e-6)
+      EXPECT_LT(worst_error(shape, dtype, device), most)
           << shape.q_heads << " over " << shape.kv_heads << ", " << shape.tokens << " x " << shape.d
           << " " << dtype;
     }
   }
 }
 
-TEST(LagSums, AreThoseOfAllPairs) { expect_exact(at::kCPU); }
+TEST(LagSums, AreThoseOfAllPairs) { expect_exact(at::kCPU, 2e-6); }
 
-TEST_F(LagSumsOnGpu, AreThoseOfAllPairs) { expect_exact(at::kCUDA); }
+TEST_F(LagSumsOnGpu, AreThoseOfAllPairs) { expect_exact(at::kCUDA, 5e-6); }
 
 }  // namespace
 }  // namespace ropewalk
