@@ -149,6 +149,8 @@ def attention(folder: Path, texts: dict[int, list[int]], dtype=torch.float32):
     with noted():
         for key, tokens in texts.items():
             turns.clear()
+            if found:  # dynamic RoPE remembers
+                network = load(folder, dtype, "eager")
             output = network(input_ids=torch.tensor([tokens]), use_cache=False, output_attentions=True)
             found[key] = [weights[0].double().numpy() for weights in output.attentions if weights is not None], list(turns)
     return found

@@ -1,6 +1,7 @@
 #include "ropewalk/kernels/attention/row_numbers.h"
 
 #include <ATen/Parallel.h>
+#include <c10/core/InferenceMode.h>
 
 #include <algorithm>
 #include <bit>
@@ -257,8 +258,9 @@ RowNumbers row_numbers(const QueryRows& given, int64_t parts) {
                  {}};
   const std::vector<RowSpan> spans = split_rows(rows);
   std::vector<at::Tensor> strongest(spans.size());
+  const bool inference = c10::InferenceMode::is_enabled();
   const auto compute = [&](int64_t begin, int64_t end) {
-    const c10::InferenceMode no_autograd;  // a thread of its own does not inherit it
+    const c10::InferenceMode mode(inference);  // of each thread
     for (auto i = static_cast<size_t>(begin); i < static_cast<size_t>(end); ++i) {
       RowChunk chunk(rows, spans[i].begin, spans[i].end);
       chunk.add_to(all);
