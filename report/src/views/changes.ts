@@ -87,7 +87,7 @@ export function changes(context: Context): HTMLElement | null {
 /** The meaning of "real" and "changed", with the limits in the summary. */
 function rules({ run, summary: { changed } }: Context, all: Difference[]): Note {
   const parts = [
-    "Change of each mean ± standard error; real where 0 is outside its 95 % interval over documents, and the two rows of a signed mean agree in sign.",
+    "Change of each mean ± standard error; real where its 95 % interval over documents excludes zero, and the two rows of a signed mean agree in sign.",
     all.every((d) => d.paired === 1) ? " Both checkpoints of a step read the same documents." : "",
     run.order.mixed ? " Class and r depend on the context: where it grows, the context may be the reason for a change." : "",
   ];
