@@ -23,6 +23,7 @@ const KINDS: [string, Flag["kind"], string][] = [
   ["rank", "doubt", "a direction without variance"],
   ["theta_by_length", "doubt", "angles by length"],
   ["single_distances", "doubt", "logits at single distances"],
+  ["still_rows", "doubt", "rows whose logits do not vary"],
   ["trend", "doubt", "it moved while it was measured"],
   ["not_measured", "missing", "not measured"],
   ["constant_q", "missing", "constant queries"],
