@@ -227,6 +227,9 @@ def test_shards_and_processes_give_the_same(study):
         assert done.code == 0, done.stderr
         same_rows(root / name, whole)
     assert (root / "merged" / "moments.safetensors").read_bytes() == (root / "reversed" / "moments.safetensors").read_bytes()
+    for threads in (1, 2):
+        some = capture(model, corpus, root / f"threads{threads}", "--rows", "8", "--threads", str(threads))
+        assert (some / "moments.safetensors").read_bytes() == (whole / "moments.safetensors").read_bytes(), threads
     spooled = capture(model, corpus, root / "spooled", "--rows", "8", "--memory", "1MiB")
     assert (spooled / "moments.safetensors").read_bytes() == (whole / "moments.safetensors").read_bytes()
     if MPIRUN:
