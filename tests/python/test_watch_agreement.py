@@ -1,9 +1,9 @@
 """What all processes conclude from what each reports about a measurement."""
 
 import pytest
-from ropewalk._agreement import Problem, Said, agreement
+from ropewalk._agreement import Problem, Reported, agreement
 
-FULL = Said(4, True, None, stops=False, closes=False)
+FULL = Reported(4, True, None, stops=False, closes=False)
 PART = FULL._replace(batches=2, full=False)
 NONE = FULL._replace(batches=0, full=False)
 STOPS = NONE._replace(stops=True)

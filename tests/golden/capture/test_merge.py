@@ -151,7 +151,7 @@ def test_refusals(study, tmp_path):
 def test_tables_of_a_shard_say_what_it_lacks(study, tmp_path):
     """Its documents fill every other block; merged, they fill all blocks."""
     alone = engine.run("analyze", study.even, "--out", tmp_path / "even")
-    said = re.search(r"is shard 0/2: its documents fill only (\d+) of (\d+) blocks, so that standard errors have (\d+) degrees of freedom instead of (\d+); merge", alone.stderr)
+    said = re.search(r"is shard 0/2: its documents fill (\d+) of (\d+) blocks, so that errors have (\d+) degrees of freedom, not (\d+); merge", alone.stderr)
     assert alone.code == 0 and said, alone.stderr
     filled, blocks, few, all_of_them = map(int, said.groups())
     assert (filled, few, all_of_them) == (blocks // 2, blocks // 2 - 1, blocks - 1)
@@ -204,7 +204,7 @@ def test_documents_and_shards_without_end(study, tmp_path):
 
     result = write(last_index=2**52)
     assert result.code == 0
-    assert re.search(r"nothing of documents 0, 2, 4, 6, 8 and 4503599627\d+ more", result.stderr), result.stderr
+    assert re.search(r"no capture has documents 0, 2, 4, 6, 8 and 4503599627\d+ more", result.stderr), result.stderr
     refused = write(last_index=2**63 - 1)
     assert refused.code == 3 and f"tensor 'document.index' holds {2**63 - 1}, expected numbers from 0 to {2**52}" in refused.stderr
     refused = write(info={"shard": [1, 2**62]})

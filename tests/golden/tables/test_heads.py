@@ -83,7 +83,7 @@ def test_every_number_and_its_error(study, source):
     for row in table.iloc[:: max(1, len(table) // 2)].to_dict("records"):
         full, errors, axes, steady = expected(info, streams, row["layer"], row["q_head"], blocks)
         # Columns of what this capture does not keep are empty; other tests check them.
-        names = {name for name in table.columns if f"{name}_se" in table.columns and table[name].notna().any()} - {"pc0_overlap", *bands_reference.COLUMNS, *rows_reference.COLUMNS}
+        names = {name for name in table.columns if f"{name}_se" in table.columns and table[name].notna().any()} - {"pc0_overlap", *bands_reference.COLUMNS, *rows_reference.COLUMNS, "dist_context"}
         assert names == set(full), names ^ set(full)
         for name, value in full.items():
             assert row[name] == pytest.approx(value, rel=1e-5, abs=1e-7), (row["layer"], row["q_head"], name)

@@ -39,6 +39,7 @@ test("edges stand there as edges.csv has them, as text", async () => {
   // By keys: the others are one press away, and stay open at another checkpoint.
   await page.locator(`${CARD} summary`).focus();
   await page.keyboard.press("Enter");
+  await page.locator(`${CARD} details ol`).waitFor();
   assert.deepEqual(await shown(page), expected);
   const items = await page.$$eval(`${CARD} ol`, (all) => all.map((one) => one.start));
   assert.deepEqual(items, [1, 7]);
