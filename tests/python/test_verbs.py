@@ -153,7 +153,7 @@ def test_every_option_is_a_keyword(verb):
     # Not options of the functions: some concern the whole program; `inspect` always gives JSON; a dry run is text for readers; `study.figures` is the
     # list.
     missing = named - there - {"help", "quiet", "log_level", "version", "json", "dry_run", "list"}
-    assert named and missing <= ({"no_pre_rope"} if verb == "capture" else set())
+    assert named and missing <= ({"no_pre_rope", "no_lags"} if verb == "capture" else set())
 
 
 WRONG = {
