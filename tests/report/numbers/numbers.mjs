@@ -183,7 +183,8 @@ function counted(files, row, column) {
   if (row === "" && ofTable[column]) return ofTable[column]();
   const one = /^(\d+)\.(\d+)$/.exec(row);
   if (one) {
-    const rows = files.rows("heads.csv").filter((r) => `${r.layer}.${r.q_head}` === row && !random(r));
+    const baselines = new Set(files.labels(random));
+    const rows = files.rows("heads.csv").filter((r) => `${r.layer}.${r.q_head}` === row && !baselines.has(r.checkpoint));
     return rows.filter((r) => r.flag.split(";").includes(column)).length;
   }
   if (column.startsWith("class=")) return [...files.classes(row).values()].filter((name) => `class=${name}` === column).length;
