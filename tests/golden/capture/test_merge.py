@@ -210,7 +210,7 @@ def test_documents_and_shards_without_end(study, tmp_path):
     refused = write(info={"shard": [1, 2**62]})
     assert refused.code == 3 and "key 'shard'" in refused.stderr
     result = write(info={"shard": [1, 2**31 - 1]})
-    assert result.code == 0 and re.search(r"nothing of shards .* and 21474\d+ more", result.stderr), result.stderr
+    assert result.code == 0 and re.search(r"no capture has shards .* and 21474\d+ more", result.stderr), result.stderr
 
 
 def test_damaged_moments(study, tmp_path):

@@ -253,7 +253,7 @@ def test_folders(llama, tmp_path):
     assert result.code == USAGE and "is a link to nothing" in result.stderr
     refused(llama, USAGE, "--to", to="vllm")
     refused(llama, 4, "No such file", to="kvpress", capture=tmp_path / "nowhere")
-    refused(llama, INPUT, "holds no moments.safetensors", to="kvpress", capture=llama.folder)
+    refused(llama, INPUT, "has no moments.safetensors", to="kvpress", capture=llama.folder)
 
 
 def test_merged_captures_are_as_one(llama, tmp_path):

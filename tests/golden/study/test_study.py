@@ -176,7 +176,7 @@ def test_figures_of_an_experiment(study, finished, tmp_path):
     assert again.code == 0 and "figures: up to date" in again.stderr
     assert run().code == 0 and files(out) == before and written(out) == times
     for wrong, said in [
-        ({"statistics": ["bias_contexts"]}, "figures.statistics: no statistic is named 'bias_contexts'; did you mean bias_context?"),
+        ({"statistics": ["bias_contexts"]}, "figures.statistics: no statistic is named 'bias_contexts'; did you mean bias_context or dist_context?"),
         ({"statistic": ["r_q"]}, "figures: key 'statistic' is unknown; did you mean 'statistics'?"),
         ({"distance": ["H1"]}, "figures.distance: 'H1' is not a head; expected for example L3H2"),
         ({"distance": ["L77H0"]}, "figures: distance: head L77H0 does not exist; the model has layers 0 to "),

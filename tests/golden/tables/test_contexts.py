@@ -110,6 +110,10 @@ def test_numbers_are_those_of_an_experiment_of_one_context(study, finished, tmp_
             among["checkpoint"] = [label.split("@")[0] for label in among.checkpoint]
             # Signs at a longer context continue those at the shorter one.
             carried = {"pc0_overlap", "r_q_run", "r_k_run", "flag"} if name == "heads.csv" and context == LONG else set()
+            if name == "heads.csv" and context == LONG:
+                # Preferences of distance end at the study's smallest context.
+                assert set(among.dist_context) - {""} == {str(SHORT)} and set(alone.dist_context) - {""} == {str(LONG)}
+                carried |= {column for column in alone.columns if column.startswith(("dist_argmax", "dist_range", "dist_near", "dist_reach", "dist_context"))}
             columns = [column for column in alone.columns if column not in carried]
             assert (among.reset_index(drop=True)[columns] == alone[columns]).all().all()
 
