@@ -1,6 +1,6 @@
 import type { Leaf } from "./data/blob";
 
-/** The format of numbers: a true minus sign, and a dash for missing ones. */
+/** Stands for a number that is missing. */
 export const DASH = "–";
 
 export function decimals(value: number | null | undefined, digits = 3): string {

@@ -33,7 +33,8 @@ class Checkpoint {
   const std::filesystem::path& folder() const { return folder_; }
   const JsonReader& config() const { return *config_; }
   bool has(const std::string& tensor) const { return tensors_.contains(tensor); }
-  // Throws InputError naming the tensor and the folder.
+  // Returns the tensor of this name. Throws InputError where the checkpoint has no such tensor, or
+  // where its dtype cannot be read.
   TensorView tensor(const std::string& name) const;
   // The type of most of the weights' bytes, spelled as in config.json: "float32", "float16" or
   // "bfloat16"; "another type" for any other.

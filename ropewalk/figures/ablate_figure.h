@@ -12,8 +12,9 @@ namespace ropewalk {
 inline constexpr const char* kAblateFigure = "ablate";
 inline constexpr const char* kAblateTraining = "ablate_training";
 
-// What edits of each set cost, compared with the same edits of its control sets and with removal:
-// one panel per edit, one line per set (docs/figures.md).
+// Shows how much the loss rises when an edit is applied to each set of heads, beside the rise for
+// the same edit of the control sets and for removing the heads: one panel per edit, one line per
+// set (docs/figures.md).
 Json ablate_figure(const Ablation& ablation);
 
 // The same along a run: one panel per edit and set, its controls as a band, fresh weights apart.

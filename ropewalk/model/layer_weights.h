@@ -68,7 +68,8 @@ struct TensorSpec {
   int64_t stack_index = 0;  // index in the stack
 };
 
-// The role of a tensor, whatever a family calls it; fresh weights depend on it.
+// The role of a tensor, independent of its name in an architecture. Random initialisation chooses
+// the values of a tensor by its role.
 enum class TensorRole { projection, norm, bias, alpha_p, alpha_n, beta, eps };
 TensorRole role_of(at::Tensor LayerWeights::*destination);
 

@@ -119,7 +119,8 @@ void add_ratio(EditEffect& effect, const BinRange& span, const std::vector<doubl
   effect.of_removal_se = jackknife_se(effect.of_removal, without, span.tokens());
 }
 
-// The same ratio for the control sets: for all of them together, and the range of the single ones.
+// Adds, for the control sets, the loss change of the edit divided by the loss change of removal:
+// one ratio over all control sets together, and the smallest and largest ratio of a single one.
 void add_ratios_of_controls(EditEffect& effect, const BinRange& span,
                             const std::vector<std::vector<double>>& changes,
                             const std::vector<std::vector<double>>& removals) {

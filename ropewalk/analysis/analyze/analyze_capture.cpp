@@ -55,7 +55,8 @@ bool lacks_default(const CaptureMoments& moments) {
   });
 }
 
-// What standard errors of the capture lack.
+// Warns where the capture has no sums per block, so that it has no standard errors, or where it is
+// one shard, so that its errors rest on fewer blocks.
 void warn_of_blocks(const CaptureMoments& moments, const CaptureFacts& facts,
                     const std::vector<int64_t>& blocks, const std::string& source) {
   if (!moments.streams(StreamKind::query).blocks.mean.defined()) {

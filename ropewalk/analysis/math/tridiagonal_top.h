@@ -8,12 +8,13 @@
 
 namespace ropewalk {
 
-// The largest eigenvalues of a matrix, decreasing, with their vectors. The last entry is the
-// largest pair after `less` times the outer product of the reduction's first vector was subtracted
-// from the matrix. Eigenvalues are bracketed by counting how many lie above a guess (Sturm) and
-// refined by Rayleigh quotients; vectors come from factorisations that meet at the vector's largest
-// component (Fernando 1997). Empty where an eigenvalue is too close to its neighbours, or where the
-// vectors are not exact enough.
+// The `count` largest eigenvalues of a matrix M in decreasing order, with their eigenvectors, and
+// one more pair at the end: the largest pair of M - less * vv^T, where v is the first vector of the
+// tridiagonal reduction and `less` is the parameter of largest_eigenpairs. Eigenvalues are
+// bracketed by counting how many lie above a guess (Sturm) and refined by Rayleigh quotients;
+// vectors come from factorisations that meet at the vector's largest component (Fernando 1997).
+// Empty where an eigenvalue is too close to its neighbours, or where the vectors are not exact
+// enough.
 struct LargestEigenpairs {
   std::vector<double> values;   // [count + 1]
   std::vector<double> vectors;  // [count + 1, padded], of length 1, with arbitrary signs

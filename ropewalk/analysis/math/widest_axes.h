@@ -10,7 +10,8 @@ namespace ropewalk {
 // along the first; they then easily swap.
 inline constexpr double kNearTie = 0.9;
 
-// The pooled covariance of queries and keys, and what we want to know about it.
+// The input of widest_axes: the pooled covariance of queries and keys, and how many eigenvectors
+// are wanted.
 struct AxesProblem {
   at::Tensor covariance;  // [replicates, d, d], over tokens - 1
   at::Tensor tokens;      // [replicates]: queries and keys together

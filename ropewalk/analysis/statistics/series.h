@@ -57,10 +57,10 @@ struct SeriesStatistic {
   SeriesWindows (*windows)(const HeadReplicates&) = nullptr;
 };
 
-// All of them, in the order of columns and curves: those of series/.
+// All series statistics, in the order of the columns of bands.csv and the curves of curves.csv.
 const std::vector<const SeriesStatistic*>& series();
 
-// Its place in that list. Throws std::logic_error on an unknown key.
+// The index in series() of the statistic with this key. Throws std::logic_error if there is none.
 size_t series_index(std::string_view key);
 
 }  // namespace ropewalk

@@ -11,7 +11,8 @@ namespace {
 
 enum class Use : uint64_t { lengths, order };
 
-// Random numbers of a document for one of many of its uses.
+// A generator of random numbers for a document. Each pair of `use` and `which` has a generator of
+// its own, so that two uses never share random numbers.
 SplitMix random_numbers(uint64_t seed, Use use, int64_t which) {
   return SplitMix(
       SplitMix::joined(seed, 2 * static_cast<uint64_t>(which) + static_cast<uint64_t>(use)));

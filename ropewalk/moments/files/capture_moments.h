@@ -54,7 +54,7 @@ struct AccumulatedFields {
   std::vector<at::Tensor> blocks;
 };
 
-// Second moments of the streams of one kind: the streams, their totals, and their blocks.
+// The moments of all streams of one kind. A stream is the queries, or the keys, of one head.
 struct StreamSet {
   std::vector<StreamId> ids;  // sorted
   Moments total;

@@ -14,9 +14,9 @@ inline constexpr const char* kMomentsName = "moments.safetensors";
 CaptureMoments layer_moments(const MomentsCollector& collector, int64_t layer,
                              const MomentsCollector::Layer& gathered, CaptureInfo info);
 
-// Writes a moments file atomically. Totals are the float64 blocks joined in order. A collector is
-// written layer by layer. Throws InputError naming layer and head where sums are too large for the
-// file's types.
+// Writes a moments file atomically. The totals over all tokens are computed by joining the float64
+// blocks in their order. Of a collector, one layer at a time is joined and written. Throws
+// InputError with the layer and the head where a sum is too large for the file's number type.
 void write_moments(const std::filesystem::path& path, const MomentsCollector& collector,
                    const CaptureInfo& info, const std::vector<DocumentRecord>& documents,
                    const std::vector<DocumentValues>& values = {});

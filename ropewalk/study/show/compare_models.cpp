@@ -16,7 +16,7 @@
 namespace ropewalk {
 namespace {
 
-// A mean over heads that some model states.
+// A column of the comparison: a statistic averaged over heads, with its value for each model.
 struct Column {
   std::string key;
   size_t view = 0;                       // index in all_views()
