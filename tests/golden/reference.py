@@ -64,15 +64,19 @@ def _watch_bloom():
         attention._reshape = original
 
 
+def _note_before_rope(original, q, k, rest, options):
+    _before_rope.append((q, k))
+
+
 @contextmanager
-def _watch_rotation(network):
-    """Records q and k before the architecture's own rotation."""
+def _watch_rotation(network, note=_note_before_rope):
+    """Calls `note` with each rotation of the architecture's own: the function, q and k before it, and its other arguments."""
     modules = {sys.modules[type(part).__module__] for part in network.modules()}
     watched = {module: module.apply_rotary_pos_emb for module in modules if hasattr(module, "apply_rotary_pos_emb")}
 
     def watch(original):
         def apply_rotary_pos_emb(q, k, *rest, **options):
-            _before_rope.append((q, k))
+            note(original, q, k, rest, options)
             return original(q, k, *rest, **options)
 
         return apply_rotary_pos_emb
@@ -125,28 +129,11 @@ def attention(folder: Path, texts: dict[int, list[int]], dtype=torch.float32):
     network = load(folder, dtype, "eager")
     turns = []
 
-    @contextmanager
-    def noted():
-        modules = {sys.modules[type(part).__module__] for part in network.modules()}
-        watched = {module: module.apply_rotary_pos_emb for module in modules if hasattr(module, "apply_rotary_pos_emb")}
-
-        def watch(original):
-            def apply_rotary_pos_emb(q, k, *rest, **options):
-                turns.append(lambda keys: original(q, keys[None].to(k), *rest, **options)[1][0])
-                return original(q, k, *rest, **options)
-
-            return apply_rotary_pos_emb
-
-        for module, original in watched.items():
-            module.apply_rotary_pos_emb = watch(original)
-        try:
-            yield
-        finally:
-            for module, original in watched.items():
-                module.apply_rotary_pos_emb = original
+    def note(original, q, k, rest, options):
+        turns.append(lambda keys: original(q, keys[None].to(k), *rest, **options)[1][0])
 
     found = {}
-    with noted():
+    with _watch_rotation(network, note):
         for key, tokens in texts.items():
             turns.clear()
             if found:  # dynamic RoPE remembers

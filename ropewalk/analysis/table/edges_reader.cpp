@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "ropewalk/analysis/table/csv_record.h"
-#include "ropewalk/base/csv.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/printable.h"
@@ -90,15 +89,10 @@ class Filler {
 }  // namespace
 
 void parse_edges_table(RunTable& table, std::string_view text, const std::string& source) {
-  CsvReader reader(text, source);
-  std::vector<std::string> fields;
-  if (!reader.next(fields)) {
-    throw InputError("{}: is empty; expected a table with a line of column names", source);
-  }
-  const CsvHeader header(fields, source, reader.line());
+  CsvTable csv(text, source);
   RunTable filled = table;
-  Filler filler(filled, header);
-  while (reader.next(fields)) filler.add(CsvRecord(header, fields, reader.line()));
+  Filler filler(filled, csv.header());
+  while (const std::optional<CsvRecord> record = csv.next()) filler.add(*record);
   table = std::move(filled);
 }
 
