@@ -55,7 +55,7 @@ struct DocumentSet {
   int64_t skipped_short = 0;
   int64_t longest_skipped = 0;     // tokens
   std::string tokenizer_digest;    // empty when every entry came as tokens
-  std::string tokenizer_place;     // where it was; empty: there was none
+  std::string tokenizer_path;      // where it was; empty: there was none
   double waited = 0;               // seconds that reading waited for token ids
   std::string full_corpus_digest;  // of a shard: digest of the documents of all shards
 

@@ -20,7 +20,7 @@ EdgeToken token_of(double position, const double* ids) {
 }  // namespace
 
 void add_edges(CheckpointTable& checkpoint, const HeadId& id, const HeadReplicates& head) {
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   if (!rows) return;
   for (int64_t i = 0; i < kEdges; ++i) {
     const double* const numbers =

@@ -8,15 +8,15 @@
 
 namespace ropewalk {
 
-at::Tensor RowCases::sum(int64_t column) const { return numbers.select(2, column).sum(1); }
+at::Tensor RowReplicates::sum(int64_t column) const { return numbers.select(2, column).sum(1); }
 
-at::Tensor RowCases::mean(int64_t column, int64_t of) const {
+at::Tensor RowReplicates::mean(int64_t column, int64_t of) const {
   const at::Tensor below = sum(of);
   return at::where(below > 0, sum(column) / below, kUndefined);
 }
 
-std::shared_ptr<const RowCases> row_cases(const HeadReplicates& head) {
-  return head.queries.input.part<RowCases>("rows");
+std::shared_ptr<const RowReplicates> row_replicates(const HeadReplicates& head) {
+  return head.queries.input.part<RowReplicates>("rows");
 }
 
 namespace parts_of {
@@ -75,7 +75,7 @@ class RowParts : public KeptParts {
     const auto edges = [&](const char* field, std::vector<int64_t> shape) {
       return kept->total(field).select(0, row).to(at::kDouble).view(shape).contiguous();
     };
-    return std::make_shared<const RowCases>(RowCases{
+    return std::make_shared<const RowReplicates>(RowReplicates{
         by_octave("sums"), by_octave("attended"), edges("edges", {kEdges, -1}),
         edges("edge_tokens", {kEdges, 2, -1}), number("largest", 0), number("largest", 1)});
   }

@@ -9,7 +9,7 @@ namespace ropewalk {
 
 // Sums over rows of attention of a query head for the whole sample (row 0) and without each block
 // (rows 1 …), by octave of the rows' positions (moments/accumulators/rows.h).
-struct RowCases {
+struct RowReplicates {
   at::Tensor numbers;      // [replicates, octaves, RowNumber::count]
   at::Tensor distances;    // [replicates, octaves, parts]
   at::Tensor edges;        // [kEdges, EdgeNumber::count], the strongest first
@@ -28,6 +28,6 @@ struct LongestKey {
 };
 
 // Those of a head; null: not measured.
-std::shared_ptr<const RowCases> row_cases(const HeadReplicates& head);
+std::shared_ptr<const RowReplicates> row_replicates(const HeadReplicates& head);
 
 }  // namespace ropewalk

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<double> distances(const HeadReplicates& head) {
   std::vector<double> found;
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   for (int64_t part = 0; rows && part < rows->distances.size(2); ++part) {
     found.push_back(static_cast<double>(distance_part_begin(part)));
   }
@@ -29,7 +29,7 @@ SeriesWindows windows(const HeadReplicates& head) {
 }
 
 at::Tensor compute(const HeadReplicates& head) {
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   const at::Tensor count = rows->sum(RowNumber::rows).unsqueeze(1);
   return at::where(count > 0, rows->distances.sum(1) / count, kUndefined);
 }

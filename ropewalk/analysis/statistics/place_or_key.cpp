@@ -8,7 +8,7 @@ namespace ropewalk::statistic {
 namespace {
 
 at::Tensor compute(const HeadReplicates& head) {
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   if (!rows) return at::full({head.blocks() + 1, 3}, kUndefined, at::kDouble);
   const at::Tensor index = rows->mean(RowNumber::positional, RowNumber::moved_rows);
   const at::Tensor key = rows->mean(RowNumber::symbolic, RowNumber::moved_rows);
@@ -16,7 +16,7 @@ at::Tensor compute(const HeadReplicates& head) {
 }
 
 bool still_rows(const HeadReplicates& head) {
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   return rows && rows->sum(RowNumber::still_rows)[0].item<double>() > 0;
 }
 

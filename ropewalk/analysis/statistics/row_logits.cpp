@@ -7,7 +7,7 @@ namespace ropewalk::statistic {
 namespace {
 
 at::Tensor compute(const HeadReplicates& head) {
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   if (!rows) return at::full({head.blocks() + 1, 1}, kUndefined, at::kDouble);
   return rows->mean(RowNumber::largest).unsqueeze(1);
 }
@@ -15,7 +15,7 @@ at::Tensor compute(const HeadReplicates& head) {
 // Of the whole sample alone: extremes have no standard error.
 at::Tensor extremes(const HeadReplicates& head) {
   at::Tensor numbers = at::full({1, 3}, kUndefined, at::kDouble);
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   const auto key = head.keys.input.part<LongestKey>("rows");
   if (!rows || !key) return numbers;
   const at::Tensor count = rows->sum(RowNumber::rows)[0];

@@ -8,7 +8,7 @@ namespace ropewalk::statistic {
 namespace {
 
 at::Tensor compute(const HeadReplicates& head) {
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   if (!rows) return at::full({head.blocks() + 1, 6}, kUndefined, at::kDouble);
   std::vector<at::Tensor> numbers;
   for (int64_t i = 0; i < static_cast<int64_t>(std::size(kFar)); ++i) {

@@ -7,7 +7,7 @@ namespace ropewalk::statistic {
 namespace {
 
 at::Tensor compute(const HeadReplicates& head) {
-  const auto rows = row_cases(head);
+  const auto rows = row_replicates(head);
   if (!rows) return at::full({head.blocks() + 1, 9}, kUndefined, at::kDouble);
   using Row = RowNumber;
   // A model without learned sinks gives them nothing.

@@ -101,7 +101,7 @@ void add_texts(const Study& study, const MeasuredStudy& measured,
       if (measured.checkpoints[i].planned->text == text) same.push_back(&checkpoints[i]);
     }
     const DocumentSet& documents = study.documents[text];
-    add_edge_texts(same, {documents.tokenizer_place}, documents.tokenizer_digest);
+    add_edge_texts(same, {documents.tokenizer_path}, documents.tokenizer_digest);
   }
 }
 

@@ -37,7 +37,7 @@ DocumentSet read_source_documents(const CorpusSource& corpus,
     const std::string path = corpus.path.string();
     DocumentSet documents = read_documents(is_hub_uri(path) ? fetch_file(path) : corpus.path,
                                            corpus.fields, tokenizer, options);
-    if (tokenizer) documents.tokenizer_place = tokenizer->string();
+    if (tokenizer) documents.tokenizer_path = tokenizer->string();
     return documents;
   }
   found = find_dataset(shared_hub(), *corpus.dataset);
@@ -49,7 +49,7 @@ DocumentSet read_source_documents(const CorpusSource& corpus,
   if (tokenizer) known = Tokenizer::from_file(*tokenizer);
   const OpenDataset dataset = open_dataset(shared_hub(), *found, corpus.fields);
   DocumentSet documents = select_documents(*dataset.entries, known ? &*known : nullptr, options);
-  if (tokenizer) documents.tokenizer_place = tokenizer->string();
+  if (tokenizer) documents.tokenizer_path = tokenizer->string();
   log::info("{}: {} downloaded", found->title(), format_bytes(dataset.bytes_requested()));
   return documents;
 }

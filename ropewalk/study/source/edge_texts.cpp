@@ -39,15 +39,15 @@ void for_tokens(const std::vector<CheckpointTable*>& checkpoints, const See& see
   }
 }
 
-std::optional<Tokenizer> find_tokenizer(const std::vector<fs::path>& indexes,
+std::optional<Tokenizer> find_tokenizer(const std::vector<fs::path>& paths,
                                         const std::string& digest) {
-  for (const fs::path& index : indexes) {
+  for (const fs::path& path : paths) {
     std::error_code ignored;
     const bool there =
-        fs::is_directory(index, ignored) ? holds_tokenizer(index) : fs::exists(index, ignored);
+        fs::is_directory(path, ignored) ? holds_tokenizer(path) : fs::exists(path, ignored);
     if (!there) continue;
     try {
-      Tokenizer found = Tokenizer::from_file(index);
+      Tokenizer found = Tokenizer::from_file(path);
       if (found.digest() == digest) return found;
     } catch (const InputError& error) {
       log::debug("{}", error.what());
@@ -59,32 +59,32 @@ std::optional<Tokenizer> find_tokenizer(const std::vector<fs::path>& indexes,
 }  // namespace
 
 std::vector<fs::path> tokenizer_paths(const CaptureNames& capture) {
-  std::vector<fs::path> indexes;
+  std::vector<fs::path> paths;
   if (capture.source) {
     for (const std::string& named : {capture.source->tokenizer, capture.source->model}) {
-      if (!named.empty()) indexes.emplace_back(named);
+      if (!named.empty()) paths.emplace_back(named);
     }
   }
   // "org/name@COMMIT/SUBFOLDER"
   const size_t at = capture.hub.find('@');
-  if (at == std::string::npos) return indexes;
+  if (at == std::string::npos) return paths;
   const std::string rest = capture.hub.substr(at + 1);
   const size_t slash = std::min(rest.find('/'), rest.size());
   const HubRepository repository{HubRepository::Kind::model, capture.hub.substr(0, at)};
-  if (!is_hub_id(repository.id) || !is_commit(rest.substr(0, slash))) return indexes;
+  if (!is_hub_id(repository.id) || !is_commit(rest.substr(0, slash))) return paths;
   const fs::path snapshot = shared_hub().cache(repository).snapshot(rest.substr(0, slash));
-  if (slash + 1 < rest.size()) indexes.push_back(snapshot / rest.substr(slash + 1));
-  indexes.push_back(snapshot);
-  return indexes;
+  if (slash + 1 < rest.size()) paths.push_back(snapshot / rest.substr(slash + 1));
+  paths.push_back(snapshot);
+  return paths;
 }
 
 void add_edge_texts(const std::vector<CheckpointTable*>& checkpoints,
-                    const std::vector<fs::path>& indexes, const std::string& digest) {
+                    const std::vector<fs::path>& paths, const std::string& digest) {
   Texts texts;
   for_tokens(checkpoints, [&](const EdgeToken& token) { texts[token.around]; });
   if (texts.empty() || digest.empty()) return;
   try {
-    const std::optional<Tokenizer> tokenizer = find_tokenizer(indexes, digest);
+    const std::optional<Tokenizer> tokenizer = find_tokenizer(paths, digest);
     if (!tokenizer) {
       log::debug("edges have no text: their tokenizer is not there any more");
       return;

@@ -16,6 +16,6 @@ std::vector<std::filesystem::path> tokenizer_paths(const CaptureNames& capture);
 // Gives the edges of checkpoints their texts, by the first of these tokenizers that has this
 // digest. Leaves them empty where none has: what an edge says must not be made up.
 void add_edge_texts(const std::vector<CheckpointTable*>& checkpoints,
-                    const std::vector<std::filesystem::path>& indexes, const std::string& digest);
+                    const std::vector<std::filesystem::path>& paths, const std::string& digest);
 
 }  // namespace ropewalk
