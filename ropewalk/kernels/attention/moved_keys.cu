@@ -1,263 +1,265 @@
+#include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "ropewalk/kernels/attention/row_columns.h"
 #include "ropewalk/kernels/attention/row_logits.cuh"
 #include "ropewalk/kernels/gpu/gpu_common.cuh"
 #include "ropewalk/kernels/gpu/row_passes.h"
 
-#include <mma.h>
-
 namespace ropewalk::cuda {
 namespace {
 
 // Keys that change places (key_moves.h): the keys of a run move equally far, which RoPE makes of
-// them what it makes of a query that turns back as far. So a block multiplies the keys of a run
-// with as many turned queries as rows see them, and adds up the products at once.
-//
-// Tensor cores multiply bfloat16 exactly and add in float32. A float32 number is the sum of three
-// of bfloat16, so that turned queries keep their digits; keys that are bfloat16 need one.
+// them what it makes of a query that turns back as far. A warp takes a run of keys that a row sees,
+// and some heads that read them. Its lanes hold the dimensions of the turned queries; a batch of
+// keys gives each lane 32 products of its dimensions, of which each lane adds up one.
 
-constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarp;
-constexpr int kTile = 16;             // of tensor cores, in each direction
-constexpr int kLines = 32;            // turned queries of a block
-constexpr int kKeys = 64;             // keys that it multiplies at once
-constexpr int kSlice = 128;           // dimensions at a time
-constexpr int kRoom = kSlice + 8;     // the room of a vector: other banks for each
-constexpr int kProducts = kKeys + 4;  // likewise
-constexpr int kLinesPerWarp = kLines / kWarps;
-constexpr int kTerms = 3;
+constexpr int kWarps = 8;
+constexpr int kThreads = kWarp * kWarps;
 constexpr int kSums = 4;
-static_assert(kLines / kTile * (kKeys / kTile) == kWarps, "a warp takes one tile");
 
-template <typename T>
-constexpr int kKeyTerms = std::is_same_v<T, float> ? kTerms : 1;
+// A lane's dimensions: `pairs` neighbouring pairs of two that turn together. What does not turn
+// pairs up behind them. `packed`: all lanes have pairs that turn, and the two halves of
+// neighbouring ones lie side by side.
+template <int pairs, bool packed>
+struct LanePairs {
+  int first[pairs], second[pairs];  // dimensions; -1: there is none
+  int turning[pairs];               // index of the angle; -1: none
 
-// A row of a head that sees some of the run.
-struct Line {
-  int64_t head, row;
-  int64_t from, to;  // the keys that it sees
-  int32_t move;
-};
-
-template <typename T>
-struct RunRoom {
-  __nv_bfloat16 queries[kTerms][kLines][kRoom];
-  __nv_bfloat16 keys[kKeyTerms<T>][kKeys][kRoom];
-  float products[kLines][kProducts];
-  Line lines[kLines];
-};
-
-template <typename T>
-class KeyRun {
- public:
-  __device__ KeyRun(const RowsPass& pass, RunRoom<T>& room)
-      : pass_(pass), room_(room), task_(pass.tasks[blockIdx.x]), kv_(blockIdx.y) {
-    first_head_ = pass.first_head[kv_];
-    heads_ = pass.first_head[kv_ + 1] - first_head_;
-    begin_line_ = static_cast<int64_t>(blockIdx.z) * kLines;
-    lines_ = (task_.last_row - task_.first_row) * heads_ - begin_line_;
-    if (lines_ > kLines) lines_ = kLines;
+  __device__ explicit LanePairs(const RowsPass& pass) {
+    const auto turned = static_cast<int>(pass.pairs), d = static_cast<int>(pass.d);
+#pragma unroll
+    for (int i = 0; i < pairs; ++i) {
+      const int pair = static_cast<int>(threadIdx.x % kWarp) * pairs + i;
+      const bool turns = packed || pair < turned;
+      const bool halves = packed || (turns && !pass.interleaved);
+      first[i] = halves ? pair : 2 * pair;
+      second[i] = halves ? pair + turned : 2 * pair + 1;
+      turning[i] = turns ? pair : -1;
+      if (packed) continue;
+      if (first[i] >= d) first[i] = -1;
+      if (second[i] >= d) second[i] = -1;
+    }
   }
 
-  __device__ bool empty() const { return lines_ <= 0; }
+  template <typename T>
+  __device__ void load(const T* vector, float (&to)[pairs][2]) const {
+    if constexpr (packed) {
+      const auto a = *reinterpret_cast<const Pack<T, pairs>*>(vector + first[0]);
+      const auto b = *reinterpret_cast<const Pack<T, pairs>*>(vector + second[0]);
+#pragma unroll
+      for (int i = 0; i < pairs; ++i) {
+        to[i][0] = to_float(a.at[i]);
+        to[i][1] = to_float(b.at[i]);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < pairs; ++i) {
+        to[i][0] = first[i] >= 0 ? to_float(vector[first[i]]) : 0;
+        to[i][1] = second[i] >= 0 ? to_float(vector[second[i]]) : 0;
+      }
+    }
+  }
+};
+
+// Of 32 numbers of every lane, the sum over all lanes of one of them: lane l gets number l.
+template <int half = kWarp / 2>
+__device__ float transposed_sum(float (&x)[kWarp]) {
+  const bool upper = threadIdx.x & half;
+#pragma unroll
+  for (int i = 0; i < half; ++i) {
+    const float mine = upper ? x[i + half] : x[i];
+    const float other = upper ? x[i] : x[i + half];
+    x[i] = mine + __shfl_xor_sync(0xffffffffU, other, half);
+  }
+  if constexpr (half > 1) {
+    return transposed_sum<half / 2>(x);
+  } else {
+    return x[0];
+  }
+}
+
+// A run of keys that a row sees, and `heads` heads from `head` on.
+template <typename T, int pairs, bool packed, int heads>
+class RowRun {
+ public:
+  __device__ RowRun(const RowsPass& pass, const LanePairs<pairs, packed>& lane, int64_t row,
+                    int64_t run, int64_t kv, int64_t head, int64_t last_head)
+      : pass_(pass), lane_(lane), row_(row), run_(run), head_(head) {
+    const int32_t* const begins = pass.begins + row * (pass.runs + 1) + run;
+    begin_ = begins[0];
+    end_ = begins[1];
+    move_ = pass.moves[row * pass.runs + run];
+    keys_ = static_cast<const T*>(pass.keys.data) + kv * pass.keys.head_stride;
+    // A lane's own head and key of each batch.
+    const int number = threadIdx.x % kWarp;
+    mine_ = head + number / kKeys;
+    has_head_ = mine_ < last_head;
+    if (!has_head_) mine_ = head;
+    key_ = number % kKeys;
+    last_head_ = last_head;
+  }
 
   __device__ void add() {
-    if (threadIdx.x < lines_) room_.lines[threadIdx.x] = line(threadIdx.x);
-    __syncthreads();
-    const int64_t end = min(static_cast<int64_t>(task_.end), pass_.t[task_.last_row - 1] + 1L);
-    for (int64_t key = task_.begin; key < end; key += kKeys) {
-      const int64_t keys = min(static_cast<int64_t>(kKeys), end - key);
-      if (pass_.cos != nullptr) multiply(key, keys, key == task_.begin);
-      __syncthreads();
-      for (int i = 0; i < kLinesPerWarp; ++i) add_line(i, key, keys);
-      __syncthreads();
+    float sums[kSums] = {};
+    if (begin_ < end_) {
+      const RowLogits logits(pass_, mine_, row_);
+      const auto mean = static_cast<float>(pass_.about[(mine_ * pass_.rows + row_) * 2]);
+      if (pass_.cos != nullptr) turn();
+      for (int64_t key = begin_; key < end_; key += kKeys) {
+        const float product = pass_.cos == nullptr ? 0 : multiply(key);
+        const int64_t j = key + key_, place = j + move_;
+        if (j >= end_ || !has_head_) continue;
+        const float of_key = logits.uncapped(j) - mean, at_place = logits.uncapped(place) - mean;
+        const float moved = pass_.cos == nullptr
+                                ? of_key + logits.slope * static_cast<float>(move_)
+                                : logits.scale * product - mean -
+                                      logits.slope * static_cast<float>(logits.t - place);
+        sums[0] += moved;
+        sums[1] += moved * moved;
+        sums[2] += moved * of_key;
+        sums[3] += moved * at_place;
+      }
     }
-    write();
+    write(sums);
   }
 
  private:
-  __device__ Line line(int64_t number) const {
-    const int64_t all = begin_line_ + number;
-    Line one;
-    one.row = task_.first_row + all / heads_;
-    one.head = first_head_ + all % heads_;
-    one.move = pass_.moves[one.row * pass_.runs + run_of(one.row)];
-    const RowLogits logits(pass_, one.head, one.row);
-    one.from = max(logits.first_late(), static_cast<int64_t>(task_.begin));
-    one.to = min(logits.t + 1, static_cast<int64_t>(task_.end));
-    return one;
-  }
-  __device__ int64_t run_of(int64_t row) const { return task_.run - pass_.first_run[row]; }
+  static constexpr int kKeys = kWarp / heads;
 
-  // One number of a query that is turned back as far as the run moves, without what RoPE multiplies
-  // by beside turning, which query and key have already.
-  __device__ float turned(const float* query, int i, int32_t move) const {
-    const auto pairs = static_cast<int>(pass_.pairs);
-    if (i >= 2 * pairs) return query[i];
-    const bool first = pass_.interleaved ? i % 2 == 0 : i < pairs;
-    const int pair = pass_.interleaved ? i / 2 : first ? i : i - pairs;
-    const int step = pass_.interleaved ? 1 : pairs;
-    const int64_t at = static_cast<int64_t>(move < 0 ? -move : move) * pairs + pair;
-    const float own = 1 / pass_.cos[pair];
-    const float cos = pass_.cos[at] * own;
-    const float sin = pass_.sin[at] * (move < 0 ? -own : own);
-    const float other = query[first ? i + step : i - step];
-    return first ? query[i] * cos + other * sin : query[i] * cos - other * sin;
-  }
-
-  // x as a sum of numbers of bfloat16, each of what the ones before leave.
-  template <int terms, typename Set>
-  __device__ static void split(float x, const Set& set) {
+  // Turns the queries back as far as the run moves, without what RoPE multiplies by beside turning,
+  // which queries and keys have already.
+  __device__ void turn() {
+    const int64_t far = static_cast<int64_t>(move_ < 0 ? -move_ : move_) * pass_.pairs;
+    const float unscaled = 1 / pass_.cos[0];
+    float cos[pairs], sin[pairs];
 #pragma unroll
-    for (int i = 0; i < terms; ++i) {
-      const __nv_bfloat16 term = __float2bfloat16_rn(x);
-      set(i, term);
-      x -= __bfloat162float(term);
+    for (int i = 0; i < pairs; ++i) {
+      const bool turns = lane_.turning[i] >= 0;
+      cos[i] = turns ? pass_.cos[far + lane_.turning[i]] * unscaled : 1;
+      sin[i] = turns ? pass_.sin[far + lane_.turning[i]] * unscaled : 0;
+      if (move_ < 0) sin[i] = -sin[i];
     }
-  }
-
-  __device__ void load_queries(int64_t slice) {
-    const int column = threadIdx.x % kSlice;
-    const int64_t i = slice * kSlice + column;
-    for (int number = threadIdx.x / kSlice; number < kLines; number += kThreads / kSlice) {
-      float x = 0;
-      if (number < lines_ && i < pass_.d) {
-        const Line& one = room_.lines[number];
-        x = turned(static_cast<const float*>(pass_.q) + (one.head * pass_.rows + one.row) * pass_.d,
-                   static_cast<int>(i), one.move);
+#pragma unroll
+    for (int h = 0; h < heads; ++h) {
+      const int64_t head = head_ + h < last_head_ ? head_ + h : head_;
+      float x[pairs][2];
+      lane_.load(static_cast<const T*>(pass_.q) + (head * pass_.rows + row_) * pass_.d, x);
+#pragma unroll
+      for (int i = 0; i < pairs; ++i) {
+        queries_[h][i][0] = x[i][0] * cos[i] + x[i][1] * sin[i];
+        queries_[h][i][1] = x[i][1] * cos[i] - x[i][0] * sin[i];
       }
-      split<kTerms>(
-          x, [&](int term, __nv_bfloat16 part) { room_.queries[term][number][column] = part; });
     }
   }
 
-  __device__ void load_keys(int64_t slice, int64_t key, int64_t keys) {
-    const int column = threadIdx.x % kSlice;
-    const int64_t i = slice * kSlice + column;
-    const T* const from = static_cast<const T*>(pass_.keys.data) + kv_ * pass_.keys.head_stride + i;
-    for (int number = threadIdx.x / kSlice; number < kKeys; number += kThreads / kSlice) {
-      const bool there = number < keys && i < pass_.d;
-      const float x = there ? to_float(from[(key + number) * pass_.keys.token_stride]) : 0;
-      split<kKeyTerms<T>>(
-          x, [&](int term, __nv_bfloat16 part) { room_.keys[term][number][column] = part; });
-    }
-  }
-
-  // Products of all lines and some keys.
-  __device__ void multiply(int64_t key, int64_t keys, bool first) {
-    using namespace nvcuda;
-    const int warp = threadIdx.x / kWarp;
-    const int row = warp / (kKeys / kTile) * kTile, column = warp % (kKeys / kTile) * kTile;
-    wmma::fragment<wmma::accumulator, kTile, kTile, kTile, float> sum;
-    wmma::fill_fragment(sum, 0.0F);
-    const int64_t slices = (pass_.d + kSlice - 1) / kSlice;
-    for (int64_t slice = 0; slice < slices; ++slice) {
-      if (slice > 0) __syncthreads();
-      if (first || slices > 1) load_queries(slice);
-      load_keys(slice, key, keys);
-      __syncthreads();
-      const int64_t left = pass_.d - slice * kSlice;
-      for (int i = 0; i < kSlice && i < left; i += kTile) {
-        wmma::fragment<wmma::matrix_a, kTile, kTile, kTile, __nv_bfloat16, wmma::row_major> query;
-        wmma::fragment<wmma::matrix_b, kTile, kTile, kTile, __nv_bfloat16, wmma::col_major> of_key;
-        // Terms that together are beyond float32's digits are left out.
+  // The product of the lane's own head with its own key of those from `key` on.
+  __device__ float multiply(int64_t key) const {
+    float products[kWarp];
 #pragma unroll
-        for (int b = 0; b < kKeyTerms<T>; ++b) {
-          wmma::load_matrix_sync(of_key, &room_.keys[b][column][i], kRoom);
+    for (int k = 0; k < kKeys; ++k) {
+      const int64_t j = key + k < end_ ? key + k : end_ - 1;
+      float x[pairs][2];
+      lane_.load(keys_ + j * pass_.keys.token_stride, x);
 #pragma unroll
-          for (int a = 0; a + b < kTerms; ++a) {
-            wmma::load_matrix_sync(query, &room_.queries[a][row][i], kRoom);
-            wmma::mma_sync(sum, query, of_key, sum);
-          }
+      for (int h = 0; h < heads; ++h) {
+        float sum = 0;
+#pragma unroll
+        for (int i = 0; i < pairs; ++i) {
+          sum += queries_[h][i][0] * x[i][0];
+          sum += queries_[h][i][1] * x[i][1];
         }
+        products[h * kKeys + k] = sum;
       }
     }
-    wmma::store_matrix_sync(&room_.products[row][column], sum, kProducts, wmma::mem_row_major);
+    return transposed_sum(products);
   }
 
-  // Adds what a line's moved logits are to its sums. A warp takes a line.
-  __device__ void add_line(int index, int64_t key, int64_t keys) {
-    const int number = threadIdx.x / kWarp * kLinesPerWarp + index;
-    if (number >= lines_) return;
-    const Line& one = room_.lines[number];
-    const RowLogits logits(pass_, one.head, one.row);
-    const auto mean = static_cast<float>(pass_.about[(one.head * pass_.rows + one.row) * 2]);
-    float x = 0, squares = 0, with_key = 0, with_place = 0;
-    for (int64_t i = threadIdx.x % kWarp; i < keys; i += kWarp) {
-      const int64_t j = key + i, place = j + one.move;
-      if (j < one.from || j >= one.to) continue;
-      const float of_key = logits.uncapped(j) - mean, at_place = logits.uncapped(place) - mean;
-      float moved = 0;
-      if (pass_.cos == nullptr) {
-        moved = of_key + logits.slope * static_cast<float>(one.move);
-      } else {
-        moved = logits.scale * room_.products[number][i] - mean -
-                logits.slope * static_cast<float>(logits.t - place);
-      }
-      x += moved;
-      squares += moved * moved;
-      with_key += moved * of_key;
-      with_place += moved * at_place;
-    }
-    const float found[kSums] = {x, squares, with_key, with_place};
+  // Lanes of the same head follow each other.
+  __device__ void write(float (&sums)[kSums]) const {
 #pragma unroll
-    for (int i = 0; i < kSums; ++i) sums_[index][i] += found[i];
-  }
-
-  __device__ void write() {
-    for (int index = 0; index < kLinesPerWarp; ++index) {
-      const int number = threadIdx.x / kWarp * kLinesPerWarp + index;
-      if (number >= lines_) return;
-      const Line& one = room_.lines[number];
-      double* const to =
-          pass_.moved + ((one.head * pass_.rows + one.row) * pass_.runs + run_of(one.row)) * kSums;
-      for (int i = 0; i < kSums; ++i) {
-        const double sum = warp_sum(sums_[index][i]);
-        if (threadIdx.x % kWarp == 0) to[i] = sum;
+    for (int i = 0; i < kSums; ++i) {
+      for (int width = kKeys / 2; width > 0; width /= 2) {
+        sums[i] += __shfl_xor_sync(0xffffffffU, sums[i], width);
       }
     }
+    if (key_ > 0 || !has_head_) return;
+    double* const to = pass_.moved + ((mine_ * pass_.rows + row_) * pass_.runs + run_) * kSums;
+    for (int i = 0; i < kSums; ++i) to[i] = sums[i];
   }
 
   const RowsPass& pass_;
-  RunRoom<T>& room_;
-  KeyRunTask task_;
-  int64_t kv_;
-  int64_t first_head_, heads_, begin_line_, lines_;
-  double sums_[kLinesPerWarp][kSums] = {};
+  const LanePairs<pairs, packed>& lane_;
+  int64_t row_, run_;
+  int64_t head_, last_head_ = 0;
+  int64_t begin_ = 0, end_ = 0;
+  int32_t move_ = 0;
+  const T* keys_ = nullptr;
+  int64_t mine_ = 0;
+  bool has_head_ = false;
+  int key_ = 0;
+  float queries_[heads][pairs][2];
 };
 
-template <typename T>
+// The warps of a block take the same run of neighbouring rows, which often have it in common.
+template <typename T, int pairs, bool packed, int heads>
 __global__ void __launch_bounds__(kThreads) move_key_runs(RowsPass pass) {
-  extern __shared__ __align__(128) unsigned char bytes[];
-  KeyRun<T> run(pass, *reinterpret_cast<RunRoom<T>*>(bytes));
-  if (!run.empty()) run.add();
+  const int64_t run = blockIdx.x, kv = blockIdx.z;
+  const int64_t row = static_cast<int64_t>(blockIdx.y) * kWarps + threadIdx.x / kWarp;
+  if (row >= pass.rows) return;
+  const LanePairs<pairs, packed> lane(pass);
+  const int64_t last = pass.first_head[kv + 1];
+  for (int64_t head = pass.first_head[kv]; head < last; head += heads) {
+    RowRun<T, pairs, packed, heads>(pass, lane, row, run, kv, head, last).add();
+  }
+}
+
+template <typename T, int pairs, bool packed, int heads>
+void launch(const RowsPass& pass, cudaStream_t stream) {
+  const dim3 grid(static_cast<unsigned>(pass.runs),
+                  static_cast<unsigned>((pass.rows + kWarps - 1) / kWarps),
+                  static_cast<unsigned>(pass.keys.count));
+  move_key_runs<T, pairs, packed, heads><<<grid, kThreads, 0, stream>>>(pass);
+  check_launch("move_key_runs");
+}
+
+template <typename T, int pairs, bool packed>
+void choose_heads(const RowsPass& pass, cudaStream_t stream) {
+  if (pass.most_heads == 1) return launch<T, pairs, packed, 1>(pass, stream);
+  if (pass.most_heads == 2) return launch<T, pairs, packed, 2>(pass, stream);
+  launch<T, pairs, packed, 4>(pass, stream);
+}
+
+template <typename T, int pairs>
+void choose_packs(const RowsPass& pass, cudaStream_t stream) {
+  const auto aligned = [](const void* data) {
+    return reinterpret_cast<uintptr_t>(data) % (pairs * sizeof(T)) == 0;
+  };
+  if (pairs * sizeof(T) <= 16 && !pass.interleaved && pass.pairs == pairs * kWarp &&
+      pass.d == 2 * pass.pairs && pass.keys.head_stride % pairs == 0 &&
+      pass.keys.token_stride % pairs == 0 && aligned(pass.keys.data) && aligned(pass.q)) {
+    return choose_heads<T, pairs, true>(pass, stream);
+  }
+  choose_heads<T, pairs, false>(pass, stream);
 }
 
 template <typename T>
-void launch(const RowsPass& pass, cudaStream_t stream) {
-  constexpr int kBytes = sizeof(RunRoom<T>);
-  static const cudaError_t allowed =
-      cudaFuncSetAttribute(move_key_runs<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-  if (allowed != cudaSuccess) {
-    throw std::runtime_error(std::string("CUDA kernel move_key_runs: ") +
-                             cudaGetErrorString(allowed));
-  }
-  const dim3 grid(static_cast<unsigned>(pass.task_count), static_cast<unsigned>(pass.keys.count),
-                  static_cast<unsigned>((pass.most_lines + kLines - 1) / kLines));
-  move_key_runs<T><<<grid, kThreads, kBytes, stream>>>(pass);
-  check_launch("move_key_runs");
+void choose_pairs(const RowsPass& pass, cudaStream_t stream) {
+  const int64_t of_lane = (pass.d + 2 * kWarp - 1) / (2 * kWarp);
+  if (of_lane <= 1) return choose_packs<T, 1>(pass, stream);
+  if (of_lane <= 2) return choose_packs<T, 2>(pass, stream);
+  if (of_lane <= 4) return choose_packs<T, 4>(pass, stream);
+  choose_heads<T, 8, false>(pass, stream);
 }
 
 }  // namespace
 
 void moved_keys(const RowsPass& pass, Stream stream) {
-  if (pass.task_count == 0) return;
+  if (pass.runs == 0) return;
   if (pass.type == Number::float32) {
-    launch<float>(pass, native(stream));
+    choose_pairs<float>(pass, native(stream));
   } else {
-    launch<__nv_bfloat16>(pass, native(stream));
+    choose_pairs<__nv_bfloat16>(pass, native(stream));
   }
 }
 

@@ -15,6 +15,8 @@ constexpr int kWarps = kThreads / kWarp;
 // Distances below kThreads fall into the first parts, 0, 1, [2, 4) … [128, 256).
 constexpr int kNearParts = 9;
 constexpr int kMostParts = 33;
+// Logits of a row that fit into a block's own memory, which several blocks share a processor's of.
+constexpr int64_t kHeldKeys = 8192;
 
 // The sum of each of some numbers over all threads of a block, for all of them.
 template <int count>
@@ -76,8 +78,9 @@ struct DistanceSums {
 // One row of one head; a block computes it.
 class RowKeys {
  public:
-  __device__ RowKeys(const RowsPass& pass, int64_t head, int64_t row)
-      : pass_(pass), logits_(pass, head, row), head_(head), row_(row) {}
+  // `held` has room for a row's logits; null: they are computed again whenever they are needed.
+  __device__ RowKeys(const RowsPass& pass, int64_t head, int64_t row, float* held)
+      : pass_(pass), logits_(pass, head, row), head_(head), row_(row), held_(held) {}
 
   __device__ void set_numbers(DistanceSums& by_distance) {
     set_top();
@@ -91,12 +94,19 @@ class RowKeys {
     return pass_.numbers + (head_ * pass_.rows + row_) * Row::count;
   }
 
+  // Before any cap. A thread asks for the same keys each time.
+  __device__ float uncapped(int64_t j) const {
+    return held_ == nullptr ? logits_.uncapped(j) : held_[logits_.t - j];
+  }
+
   // The largest logit, and the mean of late ones before any cap.
   __device__ void set_top() {
     float top = -INFINITY;
     double sum[1] = {};
+#pragma unroll 8
     for (int64_t j = logits_.t - threadIdx.x; j >= logits_.first; j -= kThreads) {
       const float uncapped = logits_.uncapped(j);
+      if (held_ != nullptr) held_[logits_.t - j] = uncapped;
       top = fmaxf(top, logits_.capped(uncapped, j));
       if (j >= kFirstLateKey) sum[0] += uncapped;
     }
@@ -108,19 +118,20 @@ class RowKeys {
 
   // The softmax's denominator, the entropy, and how late logits vary.
   __device__ void set_total() {
-    double sums[3] = {};  // of exp(x), of exp(x) x, of squares about the mean
+    float of_thread[3] = {};  // of exp(x), of exp(x) x, of squares about the mean
     const auto mean = static_cast<float>(mean_);
     for (int64_t j = logits_.t - threadIdx.x; j >= logits_.first; j -= kThreads) {
-      const float uncapped = logits_.uncapped(j);
-      const float x = logits_.capped(uncapped, j) - top_;
+      const float uncapped_j = uncapped(j);
+      const float x = logits_.capped(uncapped_j, j) - top_;
       const float weight = expf(x);
-      sums[0] += weight;
-      sums[1] += static_cast<double>(weight) * x;
+      of_thread[0] += weight;
+      of_thread[1] += weight * x;
       if (j >= kFirstLateKey) {
-        const float away = uncapped - mean;
-        sums[2] += static_cast<double>(away) * away;
+        const float away = uncapped_j - mean;
+        of_thread[2] += away * away;
       }
     }
+    double sums[3] = {of_thread[0], of_thread[1], of_thread[2]};
     block_sum(sums);
     learned_ = 0;
     if (pass_.sinks != nullptr) {
@@ -144,7 +155,7 @@ class RowKeys {
     const int32_t own = pass_.ids[logits_.t];
     const auto share = static_cast<float>(1 / total_);
     enum { first4, sink, reach, echo, copy, echoes, copies, sums };
-    double sum[sums] = {};
+    float of_thread[sums] = {};
     Strongest strongest;
     strongest.clear();
     float in_part = 0;
@@ -158,23 +169,23 @@ class RowKeys {
       const int64_t distance = i * kThreads + threadIdx.x, j = logits_.t - distance;
       float late = 0;
       if (j >= logits_.first) {
-        const float p = expf(logits_.logit(j) - top_) * share;
+        const float p = expf(logits_.capped(uncapped(j), j) - top_) * share;
         if (j >= kFirstLateKey) {
           late = p;
-          sum[reach] += p * log2f(1 + static_cast<float>(distance));
+          of_thread[reach] += p * log2f(1 + static_cast<float>(distance));
         } else {
-          sum[first4] += p;
-          if (j == 0) sum[sink] = p;
+          of_thread[first4] += p;
+          if (j == 0) of_thread[sink] = p;
         }
         if (j >= kFirstLateKey && distance > 0) {
           strongest.add(p, static_cast<int32_t>(j));
           if (pass_.ids[j] == own) {
-            sum[echo] += p;
-            ++sum[echoes];
+            of_thread[echo] += p;
+            ++of_thread[echoes];
           }
           if (j > kFirstLateKey && pass_.ids[j - 1] == own) {
-            sum[copy] += p;
-            ++sum[copies];
+            of_thread[copy] += p;
+            ++of_thread[copies];
           }
         }
       }
@@ -190,6 +201,8 @@ class RowKeys {
     if (keys > kThreads) to.far[part++][threadIdx.x] = in_part;
     to.reduce(static_cast<int>(pass_.parts), kNearParts + part);
     join(strongest);
+    double sum[sums];
+    for (int i = 0; i < sums; ++i) sum[i] = of_thread[i];
     block_sum(sum);
     if (threadIdx.x > 0) return;
     double* const n = numbers();
@@ -261,20 +274,32 @@ class RowKeys {
   const RowsPass& pass_;
   RowLogits logits_;
   int64_t head_, row_;
+  float* held_;
   float largest_ = 0, top_ = 0;
   double mean_ = 0, total_ = 0, learned_ = 0, entropy_ = 0;
 };
 
-__global__ void __launch_bounds__(kThreads) find_row_numbers(RowsPass pass) {
+// Four blocks of a processor's threads, so that the rows of most layers begin at once.
+__global__ void __launch_bounds__(kThreads, 4) find_row_numbers(RowsPass pass, bool held) {
   __shared__ DistanceSums by_distance;
-  RowKeys(pass, blockIdx.y, blockIdx.x).set_numbers(by_distance);
+  extern __shared__ float row[];
+  RowKeys(pass, blockIdx.y, blockIdx.x, held ? row : nullptr).set_numbers(by_distance);
 }
 
 }  // namespace
 
 void row_numbers(const RowsPass& pass, Stream stream) {
   const dim3 grid(static_cast<unsigned>(pass.rows), static_cast<unsigned>(pass.heads));
-  find_row_numbers<<<grid, kThreads, 0, native(stream)>>>(pass);
+  const bool held = pass.tokens <= kHeldKeys;
+  constexpr int kMost = kHeldKeys * sizeof(float);
+  static const cudaError_t allowed =
+      cudaFuncSetAttribute(find_row_numbers, cudaFuncAttributeMaxDynamicSharedMemorySize, kMost);
+  if (allowed != cudaSuccess) {
+    throw std::runtime_error(std::string("CUDA kernel find_row_numbers: ") +
+                             cudaGetErrorString(allowed));
+  }
+  const size_t bytes = held ? static_cast<size_t>(pass.tokens) * sizeof(float) : 0;
+  find_row_numbers<<<grid, kThreads, bytes, native(stream)>>>(pass, held);
   check_launch("find_row_numbers");
 }
 

@@ -11,7 +11,7 @@ namespace {
 using Row = RowNumber;
 
 constexpr int kThreads = 256;
-constexpr int kWarps = kThreads / kWarp;
+constexpr int kAddThreads = 1024;
 
 // Correlations of moved logits with those at the same places, and of the same keys. A warp takes a
 // row.
@@ -42,10 +42,10 @@ __device__ void correlate(const RowsPass& pass, int64_t head, int64_t row) {
 // to[octave, column] += the sum over the octave's rows of from[row, column], in their order.
 __device__ void add_columns(const RowSumsPass& to, const double* from, int64_t columns,
                             double* sums) {
-  for (int64_t i = threadIdx.x; i < to.octaves * columns; i += kThreads) {
+  for (int64_t i = threadIdx.x; i < to.octaves * columns; i += kAddThreads) {
     const int64_t octave = i / columns, column = i % columns;
     double sum = 0;
-#pragma unroll 4
+#pragma unroll 8
     for (int64_t row = to.octave_rows[octave]; row < to.octave_rows[octave + 1]; ++row) {
       sum += from[row * columns + column];
     }
@@ -53,29 +53,35 @@ __device__ void add_columns(const RowSumsPass& to, const double* from, int64_t c
   }
 }
 
+// Raises the largest logit of a head; it holds nothing before its first row. The first warp alone.
+__device__ void raise_largest(const RowsPass& pass, const RowSumsPass& to, int64_t head) {
+  const double* const sums = to.sums + head * to.stride_sums;
+  const double* const numbers = pass.numbers + head * pass.rows * Row::count;
+  double before = 0;  // rows of earlier documents
+  for (int64_t octave = threadIdx.x; octave < to.octaves; octave += kWarp) {
+    before += sums[octave * Row::count + Row::rows];
+  }
+  before = warp_sum(before);
+  double most = -INFINITY;
+  for (int64_t row = threadIdx.x; row < pass.rows; row += kWarp) {
+    most = fmax(most, numbers[row * Row::count + Row::largest]);
+  }
+  for (int width = kWarp / 2; width > 0; width /= 2) {
+    most = fmax(most, __shfl_xor_sync(0xffffffffU, most, width));
+  }
+  double* const largest = to.largest + head * to.stride_largest;
+  if (threadIdx.x == 0) *largest = before > 0 ? fmax(*largest, most) : most;
+}
+
 // A block takes a head.
-__global__ void __launch_bounds__(kThreads) add_row_numbers(RowsPass pass, RowSumsPass to) {
+__global__ void __launch_bounds__(kAddThreads) add_row_numbers(RowsPass pass, RowSumsPass to) {
   const int64_t head = blockIdx.x;
   const int warp = threadIdx.x / kWarp;
-  for (int64_t row = warp; row < pass.rows; row += kWarps) correlate(pass, head, row);
-  double* const sums = to.sums + head * to.stride_sums;
-  __shared__ double before;  // rows of earlier documents
-  if (threadIdx.x == 0) {
-    before = 0;
-    for (int64_t octave = 0; octave < to.octaves; ++octave) {
-      before += sums[octave * Row::count + Row::rows];
-    }
-  }
+  for (int64_t row = warp; row < pass.rows; row += kAddThreads / kWarp) correlate(pass, head, row);
+  if (warp == 0) raise_largest(pass, to, head);
   __syncthreads();
+  double* const sums = to.sums + head * to.stride_sums;
   const double* const numbers = pass.numbers + head * pass.rows * Row::count;
-  if (threadIdx.x == 0) {
-    double* const largest = to.largest + head * to.stride_largest;
-    double most = before > 0 ? *largest : numbers[Row::largest];
-    for (int64_t row = 0; row < pass.rows; ++row) {
-      most = fmax(most, numbers[row * Row::count + Row::largest]);
-    }
-    *largest = most;
-  }
   add_columns(to, numbers, Row::count, sums);
   add_columns(to, pass.distances + head * pass.rows * pass.parts, pass.parts,
               to.attended + head * to.stride_attended);
@@ -96,17 +102,31 @@ struct EdgeList {
   int from[kEdges];
   double added[kStrongest][EdgeNumber::count];
 
+  // Puts a new edge where it belongs, if it belongs there. By a whole warp; a lane holds an edge.
   __device__ bool insert(int which) {
+    static_assert(kEdges <= kWarp);
     const double* const one = added[which];
-    int at = kEdges;
-    while (at > 0 && (edge[at - 1][EdgeNumber::p] == 0 || comes_before(one, edge[at - 1]))) --at;
-    if (at == kEdges) return false;
-    for (int i = kEdges - 1; i > at; --i) {
-      for (int n = 0; n < EdgeNumber::count; ++n) edge[i][n] = edge[i - 1][n];
-      from[i] = from[i - 1];
+    const int lane = threadIdx.x % kWarp;
+    const bool stays =
+        lane < kEdges && edge[lane][EdgeNumber::p] > 0 && !comes_before(one, edge[lane]);
+    const int at = __popc(__ballot_sync(0xffffffffU, stays));
+    if (at == kEdges || !(one[EdgeNumber::p] > 0)) return false;
+    double moved[EdgeNumber::count];
+    int moved_from = 0;
+    const bool moves = lane > at && lane < kEdges;
+    if (moves) {
+      for (int n = 0; n < EdgeNumber::count; ++n) moved[n] = edge[lane - 1][n];
+      moved_from = from[lane - 1];
     }
-    for (int n = 0; n < EdgeNumber::count; ++n) edge[at][n] = one[n];
-    from[at] = kEdges + which;
+    __syncwarp();
+    if (moves) {
+      for (int n = 0; n < EdgeNumber::count; ++n) edge[lane][n] = moved[n];
+      from[lane] = moved_from;
+    } else if (lane == at) {
+      for (int n = 0; n < EdgeNumber::count; ++n) edge[at][n] = one[n];
+      from[at] = kEdges + which;
+    }
+    __syncwarp();
     return true;
   }
 };
@@ -153,12 +173,12 @@ __global__ void __launch_bounds__(kThreads) add_strongest(EdgesPass pass) {
   }
   for (int i = threadIdx.x; i < kEdges; i += kThreads) list.from[i] = i;
   __syncthreads();
-  if (threadIdx.x < kWarp) find_added(pass, head, list);
-  if (threadIdx.x == 0) {
-    changed = false;
-    for (int i = 0; i < kStrongest; ++i) {
-      if (list.added[i][EdgeNumber::p] > 0 && list.insert(i)) changed = true;
-    }
+  if (threadIdx.x < kWarp) {
+    find_added(pass, head, list);
+    __syncwarp();
+    bool any = false;
+    for (int i = 0; i < kStrongest; ++i) any = list.insert(i) || any;
+    if (threadIdx.x == 0) changed = any;
   }
   __syncthreads();
   if (!changed) return;
@@ -177,8 +197,8 @@ __global__ void __launch_bounds__(kThreads) add_strongest(EdgesPass pass) {
   }
 }
 
-// A warp takes some tokens of a head.
-template <typename T>
+// Some lanes take a vector together, `width` numbers at a time.
+template <typename T, int width>
 __global__ void __launch_bounds__(kThreads) find_longest(LongestPass pass) {
   const int64_t stream = blockIdx.y;
   const bool query = stream < pass.queries.count;
@@ -186,28 +206,57 @@ __global__ void __launch_bounds__(kThreads) find_longest(LongestPass pass) {
   const int64_t index = query ? stream : stream - pass.queries.count;
   const T* const first =
       static_cast<const T*>(heads.data) + heads.chosen[index] * heads.head_stride;
-  const int64_t warps = static_cast<int64_t>(gridDim.x) * kWarps;
-  double most = 0;
-  for (int64_t t = blockIdx.x * kWarps + threadIdx.x / kWarp; t < pass.tokens; t += warps) {
-    double squares = 0;
-    for (int64_t i = threadIdx.x % kWarp; i < pass.d; i += kWarp) {
-      const float x = to_float(first[t * heads.token_stride + i]);
-      squares += static_cast<double>(x) * x;
+  int lanes = kWarp;  // of a vector
+  while (lanes > 1 && lanes / 2 * width >= pass.d) lanes /= 2;
+  const int64_t together = static_cast<int64_t>(gridDim.x) * kThreads / lanes;
+  const int64_t begin = (blockIdx.x * static_cast<int64_t>(kThreads) + threadIdx.x) / lanes;
+  float most = 0;
+#pragma unroll 4
+  for (int64_t t = begin; t - begin < pass.tokens; t += together) {
+    float squares = 0;
+    if (t < pass.tokens) {
+      for (int64_t i = threadIdx.x % lanes * width; i < pass.d; i += lanes * width) {
+        const auto x = *reinterpret_cast<const Pack<T, width>*>(first + t * heads.token_stride + i);
+#pragma unroll
+        for (int n = 0; n < width; ++n) squares += to_float(x.at[n]) * to_float(x.at[n]);
+      }
     }
-    most = fmax(most, warp_sum(squares));
+    for (int step = lanes / 2; step > 0; step /= 2) {
+      squares += __shfl_xor_sync(0xffffffffU, squares, step);
+    }
+    most = fmaxf(most, squares);
+  }
+  for (int step = kWarp / 2; step > 0; step /= 2) {
+    most = fmaxf(most, __shfl_xor_sync(0xffffffffU, most, step));
   }
   if (threadIdx.x % kWarp > 0 || !(most > 0)) return;
   double* const to = query ? pass.longest_query + index * pass.stride_query
                            : pass.longest_key + index * pass.stride_key;
   // Numbers that are not negative are ordered as their bits are.
   atomicMax(reinterpret_cast<unsigned long long*>(to),
-            static_cast<unsigned long long>(__double_as_longlong(sqrt(most))));
+            static_cast<unsigned long long>(__double_as_longlong(sqrt(static_cast<double>(most)))));
+}
+
+template <typename T>
+void choose_width(const LongestPass& pass, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((pass.tokens + 255) / 256);
+  const dim3 grid(blocks, static_cast<unsigned>(pass.queries.count + pass.keys.count));
+  const auto fits = [&](const StridedHeads& heads) {
+    return heads.head_stride % kWide<T> == 0 && heads.token_stride % kWide<T> == 0 &&
+           reinterpret_cast<uintptr_t>(heads.data) % 16 == 0;
+  };
+  if (pass.d % kWide<T> == 0 && fits(pass.queries) && fits(pass.keys)) {
+    find_longest<T, kWide<T>><<<grid, kThreads, 0, stream>>>(pass);
+  } else {
+    find_longest<T, 1><<<grid, kThreads, 0, stream>>>(pass);
+  }
+  check_launch("find_longest");
 }
 
 }  // namespace
 
 void add_rows(const RowsPass& pass, const RowSumsPass& to, Stream stream) {
-  add_row_numbers<<<static_cast<unsigned>(pass.heads), kThreads, 0, native(stream)>>>(pass, to);
+  add_row_numbers<<<static_cast<unsigned>(pass.heads), kAddThreads, 0, native(stream)>>>(pass, to);
   check_launch("add_row_numbers");
 }
 
@@ -217,14 +266,11 @@ void add_edges(const EdgesPass& pass, Stream stream) {
 }
 
 void run(const LongestPass& pass, Stream stream) {
-  const auto blocks = static_cast<unsigned>((pass.tokens + 16 * kWarps - 1) / (16 * kWarps));
-  const dim3 grid(blocks, static_cast<unsigned>(pass.queries.count + pass.keys.count));
   if (pass.type == Number::float32) {
-    find_longest<float><<<grid, kThreads, 0, native(stream)>>>(pass);
+    choose_width<float>(pass, native(stream));
   } else {
-    find_longest<__nv_bfloat16><<<grid, kThreads, 0, native(stream)>>>(pass);
+    choose_width<__nv_bfloat16>(pass, native(stream));
   }
-  check_launch("find_longest");
 }
 
 }  // namespace ropewalk::cuda

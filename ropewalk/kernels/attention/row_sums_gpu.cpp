@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ropewalk/kernels/attention/key_run_tasks.h"
+#include "ropewalk/base/error.h"
+#include "ropewalk/kernels/attention/key_runs.h"
 #include "ropewalk/kernels/gpu/gpu.h"
 #include "ropewalk/kernels/gpu/row_passes.h"
 
@@ -102,6 +103,11 @@ class GpuRows {
  public:
   GpuRows(const QueryRows& rows, int64_t document, const RowSums& to)
       : rows_(rows), document_(document), to_(to) {
+    if (rows.q.size(2) > cuda::kMostRowDimensions) {
+      throw SystemError(
+          "rows of attention: found {} dimensions, expected at most {} on a GPU; use --device cpu",
+          rows.q.size(2), cuda::kMostRowDimensions);
+    }
     const auto options = rows.q.options();
     const int64_t links = rows.heads() * rows.rows() * kStrongest;
     strongest_p_ = at::empty({links}, options.dtype(at::kFloat));
@@ -113,24 +119,24 @@ class GpuRows {
     }
     ids_ = shared_.add(rows.tokens.const_data_ptr<int32_t>(), rows.tokens.size(0));
     t_ = shared_.add(narrowed(rows.t));
-    first_head_ = shared_.add(first_heads(rows));
+    const std::vector<int32_t> first = first_heads(rows);
+    for (size_t i = 1; i < first.size(); ++i) {
+      most_heads_ = std::max<int64_t>(most_heads_, first[i] - first[i - 1]);
+    }
+    first_head_ = shared_.add(first);
     shared_.send(rows.q.device());
   }
 
   void add(int64_t begin, int64_t end) {
-    const KeyRunTasks keys = rows_.has_places() ? key_run_tasks(rows_, begin, end) : KeyRunTasks{};
+    const KeyRuns keys = rows_.has_places() ? key_runs_of(rows_, begin, end) : KeyRuns{};
     Upload upload;
-    const size_t tasks = upload.add(keys.tasks), first_run = upload.add(keys.first_run),
-                 moves = upload.add(keys.moves),
+    const size_t begins = upload.add(keys.begins), moves = upload.add(keys.moves),
                  octaves = upload.add(octave_rows(rows_, begin, end, to_.sums.size(1)));
     upload.send(rows_.q.device());
     cuda::RowsPass pass = common(begin, end);
-    pass.tasks = reinterpret_cast<const cuda::KeyRunTask*>(upload.pointer(tasks));
-    pass.task_count = static_cast<int64_t>(keys.tasks.size());
-    pass.first_run = upload.pointer(first_run);
-    pass.moves = upload.pointer(moves);
     pass.runs = keys.runs;
-    pass.most_lines = keys.most_rows * most_heads();
+    pass.begins = upload.pointer(begins);
+    pass.moves = upload.pointer(moves);
     const at::Tensor q = rows_.q.slice(1, begin, end).contiguous();
     const at::Tensor made = products(q, rows_);
     const auto numbers = to_.sums.options();
@@ -138,7 +144,7 @@ class GpuRows {
     const at::Tensor found = at::empty({heads, count, RowNumber::count}, numbers),
                      distances = at::empty({heads, count, pass.parts}, numbers),
                      about = at::empty({heads, count, 2}, numbers),
-                     moved = at::zeros({heads, count, pass.runs, kMovedSums}, numbers);
+                     moved = at::empty({heads, count, pass.runs, kMovedSums}, numbers);
     pass.q = q.const_data_ptr();
     pass.products = made.const_data_ptr<float>();
     pass.numbers = found.mutable_data_ptr<double>();
@@ -198,6 +204,7 @@ class GpuRows {
     pass.earlier = begin;
     pass.strongest_p = strongest_p_.mutable_data_ptr<float>();
     pass.strongest_key = strongest_key_.mutable_data_ptr<int32_t>();
+    pass.most_heads = most_heads_;
     pass.type = number_type(rows_.q);
     pass.keys = {k_.const_data_ptr(), nullptr, k_.size(0), k_.stride(0), k_.stride(1)};
     pass.d = rows_.q.size(2);
@@ -210,20 +217,12 @@ class GpuRows {
     return pass;
   }
 
-  int64_t most_heads() const {
-    int64_t most = 0;
-    const std::vector<int32_t> first = first_heads(rows_);
-    for (size_t i = 1; i < first.size(); ++i) {
-      most = std::max<int64_t>(most, first[i] - first[i - 1]);
-    }
-    return most;
-  }
-
   const QueryRows& rows_;
   int64_t document_;
   const RowSums& to_;
   at::Tensor strongest_p_, strongest_key_, k_, slopes_, sinks_;
   Upload shared_;
+  int64_t most_heads_ = 0;
   size_t ids_ = 0, t_ = 0, first_head_ = 0;
 };
 

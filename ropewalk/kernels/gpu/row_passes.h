@@ -7,13 +7,7 @@
 // Rows of attention on a GPU (kernels/attention/rows_gpu.h). All pointers are to memory of the GPU.
 namespace ropewalk::cuda {
 
-// A run of neighbouring keys and the rows that see some of it.
-struct KeyRunTask {
-  int32_t begin = 0, end = 0;           // positions of the keys
-  int32_t first_row = 0, last_row = 0;  // last_row is the one after the last
-  int32_t run = 0;                      // the run's number
-};
-
+inline constexpr int64_t kMostRowDimensions = 512;
 struct RowsPass {
   int64_t heads = 0;
   int64_t rows = 0;
@@ -38,14 +32,12 @@ struct RowsPass {
   int32_t* strongest_key = nullptr;  // [heads, document_rows, kStrongest]
 
   // Keys that change places.
-  const KeyRunTask* tasks = nullptr;
-  int64_t task_count = 0;
-  int64_t most_lines = 0;              // of a task: the most rows times the most heads of a KV head
-  const int32_t* first_run = nullptr;  // [rows]: number of the first run that the row sees
-  const int32_t* moves = nullptr;      // [rows, runs]: how far the keys of each run move
-  int64_t runs = 0;                    // the most runs that a row sees
-  double* moved = nullptr;             // [heads, rows, runs, 4]: sums of moved logits, 0 before
+  int64_t runs = 0;                     // the most runs that a row sees; 0: none
+  const int32_t* begins = nullptr;      // [rows, runs + 1]: of each row's runs, some of them empty
+  const int32_t* moves = nullptr;       // [rows, runs]: how far the keys of each run move
+  double* moved = nullptr;              // [heads, rows, runs, 4]: sums of moved logits
   const int32_t* first_head = nullptr;  // [KV heads + 1]: the heads that read each
+  int64_t most_heads = 0;               // of a KV head
   Number type = Number::float32;        // of q and keys
   const void* q = nullptr;              // [heads, rows, d]
   StridedHeads keys;                    // all of `count` are read; `chosen` is not used
