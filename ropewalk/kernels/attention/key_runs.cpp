@@ -7,13 +7,16 @@
 namespace ropewalk {
 namespace {
 
-// The runs that a row sees.
+int32_t narrow(int64_t x) { return static_cast<int32_t>(x); }
+
+// The runs that a row sees, by their numbers among all runs.
 struct RowRuns {
-  std::vector<int64_t> begins;  // and the end of the last one
+  int64_t first = 0;
   std::vector<int64_t> moves;
+
+  int64_t end() const { return first + static_cast<int64_t>(moves.size()); }
 };
 
-// `runs` are those of all keys.
 RowRuns runs_of(const QueryRows& rows, const std::vector<int64_t>& runs, int64_t t) {
   const int64_t first_key = std::max(rows.first_seen(t), kFirstLateKey);
   const auto number = [&](int64_t key) {
@@ -21,45 +24,73 @@ RowRuns runs_of(const QueryRows& rows, const std::vector<int64_t>& runs, int64_t
   };
   const int64_t first = number(first_key), last = number(t);
   const std::vector<int64_t> moves = run_moves(runs, rows.seed, first_key, t);
-  RowRuns found{{runs.begin() + first, runs.begin() + last + 1},
-                {moves.begin() + first, moves.begin() + last + 1}};
-  found.begins.front() = first_key;
-  found.begins.push_back(t + 1);
-  return found;
+  return {first, {moves.begin() + first, moves.begin() + last + 1}};
 }
+
+// Rows that have all runs in common, and their tasks.
+class RunTasks {
+ public:
+  RunTasks(const QueryRows& rows, int64_t begin, std::vector<RowRuns>& found)
+      : rows_(rows), begin_(begin), found_(found) {}
+
+  // Of rows begin_ + first … begin_ + last - 1.
+  void add(int64_t first, int64_t last, int64_t together, std::vector<cuda::KeyRunTask>& tasks) {
+    runs_ =
+        key_runs(rows_.seed, kFirstLateKey, shortest_run(rows_.seen(t(first))), t(last - 1) + 1);
+    for (int64_t row = first; row < last; ++row) {
+      found_[static_cast<size_t>(row)] = runs_of(rows_, runs_, t(row));
+    }
+    for (int64_t row = first; row < last; row += together) {
+      add_group(row, std::min(row + together, last), tasks);
+    }
+  }
+
+ private:
+  int64_t t(int64_t row) const { return rows_.t[static_cast<size_t>(begin_ + row)]; }
+  const RowRuns& runs(int64_t row) const { return found_[static_cast<size_t>(row)]; }
+
+  // Later rows see later runs, so those that see a run follow each other.
+  void add_group(int64_t first, int64_t last, std::vector<cuda::KeyRunTask>& tasks) const {
+    int64_t begin = first, end = first;
+    for (int64_t run = runs(first).first; run < runs(last - 1).end(); ++run) {
+      while (begin < last && runs(begin).end() <= run) ++begin;
+      end = std::max(end, begin);
+      while (end < last && runs(end).first <= run) ++end;
+      if (begin == end) continue;
+      const auto at = static_cast<size_t>(run);
+      const int64_t from = std::max({runs_[at], kFirstLateKey, rows_.first_seen(t(begin))});
+      const int64_t to = std::min(runs_[at + 1], t(end - 1) + 1);
+      tasks.push_back({narrow(from), narrow(to), narrow(begin), narrow(end - begin), narrow(run)});
+    }
+  }
+
+  const QueryRows& rows_;
+  int64_t begin_;
+  std::vector<RowRuns>& found_;
+  std::vector<int64_t> runs_;
+};
 
 }  // namespace
 
-KeyRuns key_runs_of(const QueryRows& rows, int64_t begin, int64_t end) {
-  std::vector<RowRuns> of_rows;
-  std::vector<int64_t> runs;
-  int64_t known = 0;  // the shortest_run() that `runs` are of
-  for (int64_t row = begin; row < end; ++row) {
-    const int64_t t = rows.t[static_cast<size_t>(row)];
-    if (t < kFirstMoved) {
-      of_rows.push_back({{0}, {}});
-      continue;
-    }
-    const int64_t shortest = shortest_run(rows.seen(t));
-    if (shortest != known) {
-      // Rows of the same kind follow each other; the last one's keys end at the last row's.
-      runs = key_runs(rows.seed, kFirstLateKey, shortest, rows.t[static_cast<size_t>(end - 1)] + 1);
-      known = shortest;
-    }
-    of_rows.push_back(runs_of(rows, runs, t));
-  }
+KeyRuns key_runs_of(const QueryRows& rows, int64_t begin, int64_t end, int64_t together) {
+  std::vector<RowRuns> of_rows(static_cast<size_t>(end - begin));
   KeyRuns found;
+  const auto t = [&](int64_t row) { return rows.t[static_cast<size_t>(begin + row)]; };
+  int64_t row = 0;
+  while (row < end - begin && t(row) < kFirstMoved) ++row;
+  while (row < end - begin) {
+    const int64_t first = row, shortest = shortest_run(rows.seen(t(row)));
+    while (row < end - begin && shortest_run(rows.seen(t(row))) == shortest) ++row;
+    RunTasks(rows, begin, of_rows).add(first, row, together, found.tasks);
+  }
   for (const RowRuns& one : of_rows) {
     found.runs = std::max(found.runs, static_cast<int64_t>(one.moves.size()));
+    found.first_run.push_back(narrow(one.first));
   }
-  for (const RowRuns& one : of_rows) {
-    for (int64_t i = 0; i <= found.runs; ++i) {
-      const auto at = static_cast<size_t>(i);
-      const bool there = at < one.begins.size();
-      found.begins.push_back(static_cast<int32_t>(there ? one.begins[at] : one.begins.back()));
-      if (i == found.runs) break;
-      found.moves.push_back(at < one.moves.size() ? static_cast<int32_t>(one.moves[at]) : 0);
-    }
+  found.moves.resize(of_rows.size() * static_cast<size_t>(found.runs), 0);
+  for (size_t i = 0; i < of_rows.size(); ++i) {
+    std::transform(of_rows[i].moves.begin(), of_rows[i].moves.end(),
+                   found.moves.begin() + static_cast<std::ptrdiff_t>(i) * found.runs, narrow);
   }
   return found;
 }

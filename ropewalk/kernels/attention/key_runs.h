@@ -4,18 +4,20 @@
 #include <vector>
 
 #include "ropewalk/kernels/attention/query_rows.h"
+#include "ropewalk/kernels/gpu/row_passes.h"
 
 namespace ropewalk {
 
-// How the keys that some rows see change places (key_moves.h), as a kernel on a GPU takes it. Each
-// row has as many runs as the one that sees most; those that it does not see are empty.
+// How the keys that some rows see change places (key_moves.h), as a kernel on a GPU takes it.
 struct KeyRuns {
-  int64_t runs = 0;
-  std::vector<int32_t> begins;  // [rows, runs + 1]: where each begins, and where the last one ends
-  std::vector<int32_t> moves;   // [rows, runs]
+  std::vector<cuda::KeyRunTask> tasks;
+  int64_t runs = 0;                // the most runs that a row sees
+  std::vector<int32_t> first_run;  // [rows]: number of the first run that each row sees
+  std::vector<int32_t> moves;      // [rows, runs]; 0 where a row sees fewer
 };
 
-// Of the rows `begin` to before `end`. Rows before kFirstMoved see none.
-KeyRuns key_runs_of(const QueryRows& rows, int64_t begin, int64_t end);
+// Of the rows `begin` to before `end`, at most `together` of which share a task. Rows before
+// kFirstMoved see no run.
+KeyRuns key_runs_of(const QueryRows& rows, int64_t begin, int64_t end, int64_t together);
 
 }  // namespace ropewalk

@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "ropewalk/kernels/attention/row_columns.h"
 #include "ropewalk/kernels/attention/row_logits.cuh"
@@ -10,256 +10,287 @@ namespace ropewalk::cuda {
 namespace {
 
 // Keys that change places (key_moves.h): the keys of a run move equally far, which RoPE makes of
-// them what it makes of a query that turns back as far. A warp takes a run of keys that a row sees,
-// and some heads that read them. Its lanes hold the dimensions of the turned queries; a batch of
-// keys gives each lane 32 products of its dimensions, of which each lane adds up one.
+// them what it makes of a query that turns back as far. A warp takes a run and up to eight lines:
+// pairs of a row that sees it and a head. It turns their queries, multiplies them with sixteen keys
+// at a time on tensor cores, and adds up what comes out at once.
+//
+// Tensor cores multiply bfloat16 exactly and add in float32. So a float32 number is written as a
+// sum of bfloat16 ones: two keep sixteen bits of a turned query, which is enough where keys have
+// eight; three keep all.
 
-constexpr int kWarps = 8;
+constexpr int kWarps = 4;
 constexpr int kThreads = kWarp * kWarps;
+constexpr int kLines = kMovedLines;
+constexpr int kKeys = 16;
+constexpr int kStep = 16;  // dimensions that tensor cores take at once
 constexpr int kSums = 4;
 
-// A lane's dimensions: `pairs` neighbouring pairs of two that turn together. What does not turn
-// pairs up behind them. `packed`: all lanes have pairs that turn, and the two halves of
-// neighbouring ones lie side by side.
-template <int pairs, bool packed>
-struct LanePairs {
-  int first[pairs], second[pairs];  // dimensions; -1: there is none
-  int turning[pairs];               // index of the angle; -1: none
+template <typename T>
+constexpr int kQueryTerms = std::is_same_v<T, float> ? 3 : 2;
+template <typename T>
+constexpr int kKeyTerms = std::is_same_v<T, float> ? 3 : 1;
 
-  __device__ explicit LanePairs(const RowsPass& pass) {
-    const auto turned = static_cast<int>(pass.pairs), d = static_cast<int>(pass.d);
-#pragma unroll
-    for (int i = 0; i < pairs; ++i) {
-      const int pair = static_cast<int>(threadIdx.x % kWarp) * pairs + i;
-      const bool turns = packed || pair < turned;
-      const bool halves = packed || (turns && !pass.interleaved);
-      first[i] = halves ? pair : 2 * pair;
-      second[i] = halves ? pair + turned : 2 * pair + 1;
-      turning[i] = turns ? pair : -1;
-      if (packed) continue;
-      if (first[i] >= d) first[i] = -1;
-      if (second[i] >= d) second[i] = -1;
-    }
-  }
-
-  template <typename T>
-  __device__ void load(const T* vector, float (&to)[pairs][2]) const {
-    if constexpr (packed) {
-      const auto a = *reinterpret_cast<const Pack<T, pairs>*>(vector + first[0]);
-      const auto b = *reinterpret_cast<const Pack<T, pairs>*>(vector + second[0]);
-#pragma unroll
-      for (int i = 0; i < pairs; ++i) {
-        to[i][0] = to_float(a.at[i]);
-        to[i][1] = to_float(b.at[i]);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < pairs; ++i) {
-        to[i][0] = first[i] >= 0 ? to_float(vector[first[i]]) : 0;
-        to[i][1] = second[i] >= 0 ? to_float(vector[second[i]]) : 0;
-      }
-    }
-  }
-};
-
-// Of 32 numbers of every lane, the sum over all lanes of one of them: lane l gets number l.
-template <int half = kWarp / 2>
-__device__ float transposed_sum(float (&x)[kWarp]) {
-  const bool upper = threadIdx.x & half;
-#pragma unroll
-  for (int i = 0; i < half; ++i) {
-    const float mine = upper ? x[i + half] : x[i];
-    const float other = upper ? x[i] : x[i + half];
-    x[i] = mine + __shfl_xor_sync(0xffffffffU, other, half);
-  }
-  if constexpr (half > 1) {
-    return transposed_sum<half / 2>(x);
-  } else {
-    return x[0];
-  }
+// sum += a b: 16 keys by 16 dimensions, times 16 dimensions by 8 lines.
+__device__ void multiply_add(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+      "{%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-// A run of keys that a row sees, and `heads` heads from `head` on.
-template <typename T, int pairs, bool packed, int heads>
-class RowRun {
- public:
-  __device__ RowRun(const RowsPass& pass, const LanePairs<pairs, packed>& lane, int64_t row,
-                    int64_t run, int64_t kv, int64_t head, int64_t last_head)
-      : pass_(pass), lane_(lane), row_(row), run_(run), head_(head) {
-    const int32_t* const begins = pass.begins + row * (pass.runs + 1) + run;
-    begin_ = begins[0];
-    end_ = begins[1];
-    move_ = pass.moves[row * pass.runs + run];
-    keys_ = static_cast<const T*>(pass.keys.data) + kv * pass.keys.head_stride;
-    // A lane's own head and key of each batch.
-    const int number = threadIdx.x % kWarp;
-    mine_ = head + number / kKeys;
-    has_head_ = mine_ < last_head;
-    if (!has_head_) mine_ = head;
-    key_ = number % kKeys;
-    last_head_ = last_head;
+// Two numbers as one register of bfloat16, and what is left of them.
+__device__ unsigned take_term(float2& x) {
+  const __nv_bfloat162 term = __float22bfloat162_rn(x);
+  const float2 taken = __bfloat1622float2(term);
+  x = {x.x - taken.x, x.y - taken.y};
+  return *reinterpret_cast<const unsigned*>(&term);
+}
+
+// Two neighbouring numbers of a vector, from an even one on; 0 behind its end.
+__device__ float2 load_two(const float* vector, int i, int d, bool even) {
+  if (even && i + 1 < d) return *reinterpret_cast<const float2*>(vector + i);
+  return {i < d ? vector[i] : 0, i + 1 < d ? vector[i + 1] : 0};
+}
+__device__ float2 load_two(const __nv_bfloat16* vector, int i, int d, bool even) {
+  if (even && i + 1 < d) {
+    return __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(vector + i));
+  }
+  return {i < d ? to_float(vector[i]) : 0, i + 1 < d ? to_float(vector[i + 1]) : 0};
+}
+
+// A query that is turned back as far as a run moves, without what RoPE multiplies by beside
+// turning, which queries and keys have already.
+template <typename T>
+struct TurnedQuery {
+  const T* query;
+  const float* cos;
+  const float* sin;
+  float unscaled;  // and the sign of the move is in `sign`
+  float sign;
+  int pairs, d;
+  bool interleaved, even;
+
+  __device__ TurnedQuery(const RowsPass& pass, int64_t head, int64_t row, int32_t move)
+      : query(static_cast<const T*>(pass.q) + (head * pass.rows + row) * pass.d),
+        unscaled(1 / pass.cos[0]),
+        sign(move < 0 ? -unscaled : unscaled),
+        pairs(static_cast<int>(pass.pairs)),
+        d(static_cast<int>(pass.d)),
+        interleaved(pass.interleaved),
+        even(pass.d % 2 == 0) {
+    const int64_t far = static_cast<int64_t>(move < 0 ? -move : move) * pass.pairs;
+    cos = pass.cos + far;
+    sin = pass.sin + far;
   }
 
-  __device__ void add() {
-    float sums[kSums] = {};
-    if (begin_ < end_) {
-      const RowLogits logits(pass_, mine_, row_);
-      const auto mean = static_cast<float>(pass_.about[(mine_ * pass_.rows + row_) * 2]);
-      if (pass_.cos != nullptr) turn();
-      for (int64_t key = begin_; key < end_; key += kKeys) {
-        const float product = pass_.cos == nullptr ? 0 : multiply(key);
-        const int64_t j = key + key_, place = j + move_;
-        if (j >= end_ || !has_head_) continue;
-        const float of_key = logits.uncapped(j) - mean, at_place = logits.uncapped(place) - mean;
-        const float moved = pass_.cos == nullptr
-                                ? of_key + logits.slope * static_cast<float>(move_)
-                                : logits.scale * product - mean -
-                                      logits.slope * static_cast<float>(logits.t - place);
-        sums[0] += moved;
-        sums[1] += moved * moved;
-        sums[2] += moved * of_key;
-        sums[3] += moved * at_place;
-      }
+  // Its numbers i and i + 1; i is even.
+  __device__ float2 two(int i) const {
+    const float2 x = load_two(query, i, d, even);
+    if (i >= 2 * pairs) return x;
+    if (interleaved) {
+      const float c = cos[i / 2] * unscaled, s = sin[i / 2] * sign;
+      return {x.x * c + x.y * s, x.y * c - x.x * s};
     }
-    write(sums);
+    if (pairs % 2 != 0) return {one(i), one(i + 1)};
+    const bool first = i < pairs;
+    const float2 other = load_two(query, first ? i + pairs : i - pairs, d, even);
+    const int pair = first ? i : i - pairs;
+    const float2 c = load_two(cos, pair, pairs, true), s = load_two(sin, pair, pairs, true);
+    const float turn = first ? sign : -sign;
+    return {x.x * c.x * unscaled + other.x * s.x * turn,
+            x.y * c.y * unscaled + other.y * s.y * turn};
   }
 
  private:
-  static constexpr int kKeys = kWarp / heads;
+  // Where halves lie apart by an odd number.
+  __device__ float one(int i) const {
+    if (i >= d) return 0;
+    const float x = to_float(query[i]);
+    if (i >= 2 * pairs) return x;
+    const bool first = i < pairs;
+    const int pair = first ? i : i - pairs;
+    const float other = to_float(query[first ? i + pairs : i - pairs]);
+    return x * cos[pair] * unscaled + other * sin[pair] * (first ? sign : -sign);
+  }
+};
 
-  // Turns the queries back as far as the run moves, without what RoPE multiplies by beside turning,
-  // which queries and keys have already.
+// A row and a head, and what a lane adds up of them.
+struct Line {
+  bool there;
+  int64_t head, row;
+  int64_t from, to;  // the keys of the run that it sees
+  int32_t move;
+  float mean;
+  float sums[kSums];
+};
+
+template <typename T, int steps>
+class KeyRun {
+ public:
+  __device__ KeyRun(const RowsPass& pass, const KeyRunTask& task, int64_t kv, int64_t head)
+      : pass_(pass), task_(task), head_(head), heads_(pass.first_head[kv + 1] - head) {
+    keys_ = static_cast<const T*>(pass.keys.data) + kv * pass.keys.head_stride;
+    even_ = pass.keys.token_stride % 2 == 0 &&
+            reinterpret_cast<uintptr_t>(keys_) % (2 * sizeof(T)) == 0;
+    // Lines of all heads of a row follow each other.
+    per_row_ = heads_ < kLines / task.rows ? heads_ : kLines / task.rows;
+    if (pass.cos != nullptr) turn();
+    // A lane gets the products of two lines with two of sixteen keys.
+    for (int i = 0; i < 2; ++i) lines_[i] = line(threadIdx.x % 4 * 2 + i);
+  }
+
+  __device__ void add() {
+    for (int64_t key = task_.begin; key < task_.end; key += kKeys) {
+      float products[4] = {};
+      if (pass_.cos != nullptr) multiply(key, products);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        add_product(lines_[i % 2], key + threadIdx.x % kWarp / 4 + i / 2 * 8, products[i]);
+      }
+    }
+    for (Line& one : lines_) write(one);
+  }
+
+ private:
+  __device__ Line line(int number) const {
+    Line one{};
+    const int64_t row = number / per_row_;
+    one.head = head_ + number % per_row_;
+    one.there = row < task_.rows;
+    if (!one.there) return one;
+    one.row = task_.first_row + row;
+    const RowLogits logits(pass_, one.head, one.row);
+    one.from = max(logits.first_late(), static_cast<int64_t>(task_.begin));
+    one.to = min(logits.t + 1, static_cast<int64_t>(task_.end));
+    one.move = pass_.moves[one.row * pass_.runs + task_.run - pass_.first_run[one.row]];
+    one.mean = static_cast<float>(pass_.about[(one.head * pass_.rows + one.row) * 2]);
+    return one;
+  }
+
+  // A lane holds its dimensions of one line.
   __device__ void turn() {
-    const int64_t far = static_cast<int64_t>(move_ < 0 ? -move_ : move_) * pass_.pairs;
-    const float unscaled = 1 / pass_.cos[0];
-    float cos[pairs], sin[pairs];
+    const Line one = line(threadIdx.x % kWarp / 4);
+    const TurnedQuery<T> query(pass_, one.head, one.row, one.move);
 #pragma unroll
-    for (int i = 0; i < pairs; ++i) {
-      const bool turns = lane_.turning[i] >= 0;
-      cos[i] = turns ? pass_.cos[far + lane_.turning[i]] * unscaled : 1;
-      sin[i] = turns ? pass_.sin[far + lane_.turning[i]] * unscaled : 0;
-      if (move_ < 0) sin[i] = -sin[i];
-    }
+    for (int step = 0; step < steps; ++step) {
 #pragma unroll
-    for (int h = 0; h < heads; ++h) {
-      const int64_t head = head_ + h < last_head_ ? head_ + h : head_;
-      float x[pairs][2];
-      lane_.load(static_cast<const T*>(pass_.q) + (head * pass_.rows + row_) * pass_.d, x);
+      for (int half = 0; half < 2; ++half) {
+        const int i = step * kStep + half * 8 + threadIdx.x % 4 * 2;
+        float2 x = one.there && i < query.d ? query.two(i) : float2{};
 #pragma unroll
-      for (int i = 0; i < pairs; ++i) {
-        queries_[h][i][0] = x[i][0] * cos[i] + x[i][1] * sin[i];
-        queries_[h][i][1] = x[i][1] * cos[i] - x[i][0] * sin[i];
-      }
-    }
-  }
-
-  // The product of the lane's own head with its own key of those from `key` on.
-  __device__ float multiply(int64_t key) const {
-    float products[kWarp];
-#pragma unroll
-    for (int k = 0; k < kKeys; ++k) {
-      const int64_t j = key + k < end_ ? key + k : end_ - 1;
-      float x[pairs][2];
-      lane_.load(keys_ + j * pass_.keys.token_stride, x);
-#pragma unroll
-      for (int h = 0; h < heads; ++h) {
-        float sum = 0;
-#pragma unroll
-        for (int i = 0; i < pairs; ++i) {
-          sum += queries_[h][i][0] * x[i][0];
-          sum += queries_[h][i][1] * x[i][1];
+        for (int term = 0; term < kQueryTerms<T>; ++term) {
+          queries_[term][step][half] = take_term(x);
         }
-        products[h * kKeys + k] = sum;
       }
     }
-    return transposed_sum(products);
   }
 
-  // Lanes of the same head follow each other.
-  __device__ void write(float (&sums)[kSums]) const {
+  // Products of sixteen keys with all lines.
+  __device__ void multiply(int64_t key, float (&products)[4]) const {
+    const int row = threadIdx.x % kWarp / 4, column = threadIdx.x % 4 * 2;
+    const auto d = static_cast<int>(pass_.d);
+    const T* of_rows[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int64_t j = key + row + i * 8;
+      of_rows[i] = keys_ + (j < task_.end ? j : task_.end - 1) * pass_.keys.token_stride;
+    }
+#pragma unroll
+    for (int step = 0; step < steps; ++step) {
+      unsigned terms[kKeyTerms<T>][4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float2 x = load_two(of_rows[i % 2], step * kStep + i / 2 * 8 + column, d, even_);
+#pragma unroll
+        for (int term = 0; term < kKeyTerms<T>; ++term) terms[term][i] = take_term(x);
+      }
+      // Terms that together are beyond the digits that are kept are left out.
+#pragma unroll
+      for (int b = 0; b < kKeyTerms<T>; ++b) {
+#pragma unroll
+        for (int a = 0; a + b < kQueryTerms<T>; ++a) {
+          multiply_add(products, terms[b], queries_[a][step]);
+        }
+      }
+    }
+  }
+
+  __device__ void add_product(Line& one, int64_t j, float product) const {
+    if (!one.there || j < one.from || j >= one.to) return;
+    const RowLogits logits(pass_, one.head, one.row);
+    const int64_t place = j + one.move;
+    const float of_key = logits.uncapped(j) - one.mean,
+                at_place = logits.uncapped(place) - one.mean;
+    const float moved = pass_.cos == nullptr
+                            ? of_key + logits.slope * static_cast<float>(one.move)
+                            : logits.scale * product - one.mean -
+                                  logits.slope * static_cast<float>(logits.t - place);
+    one.sums[0] += moved;
+    one.sums[1] += moved * moved;
+    one.sums[2] += moved * of_key;
+    one.sums[3] += moved * at_place;
+  }
+
+  // Eight lanes have keys of the same line.
+  __device__ void write(Line& one) const {
 #pragma unroll
     for (int i = 0; i < kSums; ++i) {
-      for (int width = kKeys / 2; width > 0; width /= 2) {
-        sums[i] += __shfl_xor_sync(0xffffffffU, sums[i], width);
+      for (int width = 4; width < kWarp; width *= 2) {
+        one.sums[i] += __shfl_xor_sync(0xffffffffU, one.sums[i], width);
       }
     }
-    if (key_ > 0 || !has_head_) return;
-    double* const to = pass_.moved + ((mine_ * pass_.rows + row_) * pass_.runs + run_) * kSums;
-    for (int i = 0; i < kSums; ++i) to[i] = sums[i];
+    if (!one.there || threadIdx.x % kWarp >= 4) return;
+    const int64_t run = task_.run - pass_.first_run[one.row];
+    double* const to = pass_.moved + ((one.head * pass_.rows + one.row) * pass_.runs + run) * kSums;
+    for (int i = 0; i < kSums; ++i) to[i] = one.sums[i];
   }
 
   const RowsPass& pass_;
-  const LanePairs<pairs, packed>& lane_;
-  int64_t row_, run_;
-  int64_t head_, last_head_ = 0;
-  int64_t begin_ = 0, end_ = 0;
-  int32_t move_ = 0;
+  const KeyRunTask task_;
+  int64_t head_, heads_;
+  int64_t per_row_ = 1;
   const T* keys_ = nullptr;
-  int64_t mine_ = 0;
-  bool has_head_ = false;
-  int key_ = 0;
-  float queries_[heads][pairs][2];
+  bool even_ = false;
+  Line lines_[2];
+  unsigned queries_[kQueryTerms<T>][steps][2];
 };
 
-// The warps of a block take the same run of neighbouring rows, which often have it in common.
-template <typename T, int pairs, bool packed, int heads>
+template <typename T, int steps>
 __global__ void __launch_bounds__(kThreads) move_key_runs(RowsPass pass) {
-  const int64_t run = blockIdx.x, kv = blockIdx.z;
-  const int64_t row = static_cast<int64_t>(blockIdx.y) * kWarps + threadIdx.x / kWarp;
-  if (row >= pass.rows) return;
-  const LanePairs<pairs, packed> lane(pass);
+  const int64_t which = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
+  const int64_t kv = blockIdx.y;
+  if (which >= pass.task_count) return;
+  const KeyRunTask task = pass.tasks[which];
   const int64_t last = pass.first_head[kv + 1];
-  for (int64_t head = pass.first_head[kv]; head < last; head += heads) {
-    RowRun<T, pairs, packed, heads>(pass, lane, row, run, kv, head, last).add();
+  for (int64_t head = pass.first_head[kv]; head < last; head += kLines / task.rows) {
+    KeyRun<T, steps>(pass, task, kv, head).add();
   }
 }
 
-template <typename T, int pairs, bool packed, int heads>
+template <typename T, int steps>
 void launch(const RowsPass& pass, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(pass.runs),
-                  static_cast<unsigned>((pass.rows + kWarps - 1) / kWarps),
+  const dim3 grid(static_cast<unsigned>((pass.task_count + kWarps - 1) / kWarps),
                   static_cast<unsigned>(pass.keys.count));
-  move_key_runs<T, pairs, packed, heads><<<grid, kThreads, 0, stream>>>(pass);
+  move_key_runs<T, steps><<<grid, kThreads, 0, stream>>>(pass);
   check_launch("move_key_runs");
 }
 
-template <typename T, int pairs, bool packed>
-void choose_heads(const RowsPass& pass, cudaStream_t stream) {
-  if (pass.most_heads == 1) return launch<T, pairs, packed, 1>(pass, stream);
-  if (pass.most_heads == 2) return launch<T, pairs, packed, 2>(pass, stream);
-  launch<T, pairs, packed, 4>(pass, stream);
-}
-
-template <typename T, int pairs>
-void choose_packs(const RowsPass& pass, cudaStream_t stream) {
-  const auto aligned = [](const void* data) {
-    return reinterpret_cast<uintptr_t>(data) % (pairs * sizeof(T)) == 0;
-  };
-  if (pairs * sizeof(T) <= 16 && !pass.interleaved && pass.pairs == pairs * kWarp &&
-      pass.d == 2 * pass.pairs && pass.keys.head_stride % pairs == 0 &&
-      pass.keys.token_stride % pairs == 0 && aligned(pass.keys.data) && aligned(pass.q)) {
-    return choose_heads<T, pairs, true>(pass, stream);
-  }
-  choose_heads<T, pairs, false>(pass, stream);
-}
-
 template <typename T>
-void choose_pairs(const RowsPass& pass, cudaStream_t stream) {
-  const int64_t of_lane = (pass.d + 2 * kWarp - 1) / (2 * kWarp);
-  if (of_lane <= 1) return choose_packs<T, 1>(pass, stream);
-  if (of_lane <= 2) return choose_packs<T, 2>(pass, stream);
-  if (of_lane <= 4) return choose_packs<T, 4>(pass, stream);
-  choose_heads<T, 8, false>(pass, stream);
+void choose_steps(const RowsPass& pass, cudaStream_t stream) {
+  if (pass.d <= 4 * kStep) return launch<T, 4>(pass, stream);
+  if (pass.d <= 8 * kStep) return launch<T, 8>(pass, stream);
+  if (pass.d <= 16 * kStep) return launch<T, 16>(pass, stream);
+  launch<T, 32>(pass, stream);
 }
 
 }  // namespace
 
 void moved_keys(const RowsPass& pass, Stream stream) {
-  if (pass.runs == 0) return;
+  if (pass.task_count == 0) return;
   if (pass.type == Number::float32) {
-    choose_pairs<float>(pass, native(stream));
+    choose_steps<float>(pass, native(stream));
   } else {
-    choose_pairs<__nv_bfloat16>(pass, native(stream));
+    choose_steps<__nv_bfloat16>(pass, native(stream));
   }
 }
 

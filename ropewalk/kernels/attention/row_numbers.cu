@@ -56,6 +56,7 @@ struct DistanceSums {
   float far[kMostParts - kNearParts][kThreads];  // by part and thread
   double part[kMostParts];
   float at_far[kFarCount];  // p at these distances themselves
+  double late;              // all parts
 
   __device__ void reduce(int parts, int used) {
     const int lane = threadIdx.x % kWarp;
@@ -72,6 +73,12 @@ struct DistanceSums {
       if (lane == 0) part[i] = sum;
     }
     __syncthreads();
+    if (threadIdx.x < kWarp) {
+      const double sum =
+          (lane < parts ? part[lane] : 0) + (lane + kWarp < parts ? part[lane + kWarp] : 0);
+      const double all = warp_sum(sum);
+      if (lane == 0) late = all;
+    }
   }
 };
 
@@ -94,22 +101,37 @@ class RowKeys {
     return pass_.numbers + (head_ * pass_.rows + row_) * Row::count;
   }
 
-  // Before any cap. A thread asks for the same keys each time.
+  // What is held are logits before any cap, then weights. A thread asks for its own keys alone.
   __device__ float uncapped(int64_t j) const {
     return held_ == nullptr ? logits_.uncapped(j) : held_[logits_.t - j];
+  }
+  __device__ float weight(int64_t j) const {
+    return held_ == nullptr ? expf(logits_.logit(j) - top_) : held_[logits_.t - j];
   }
 
   // The largest logit, and the mean of late ones before any cap.
   __device__ void set_top() {
     float top = -INFINITY;
-    double sum[1] = {};
-#pragma unroll 8
-    for (int64_t j = logits_.t - threadIdx.x; j >= logits_.first; j -= kThreads) {
-      const float uncapped = logits_.uncapped(j);
-      if (held_ != nullptr) held_[logits_.t - j] = uncapped;
-      top = fmaxf(top, logits_.capped(uncapped, j));
-      if (j >= kFirstLateKey) sum[0] += uncapped;
+    // Several at once, so that their loads do not wait for each other.
+    constexpr int kAtOnce = 4;
+    float late = 0;
+    for (int64_t j = logits_.t - threadIdx.x; j >= logits_.first; j -= kAtOnce * kThreads) {
+      float x[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int64_t key = j - i * kThreads;
+        x[i] = key >= logits_.first ? logits_.uncapped(key) : 0;
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int64_t key = j - i * kThreads;
+        if (key < logits_.first) break;
+        if (held_ != nullptr) held_[logits_.t - key] = x[i];
+        top = fmaxf(top, logits_.capped(x[i], key));
+        if (key >= kFirstLateKey) late += x[i];
+      }
     }
+    double sum[1] = {late};
     largest_ = block_max(top);
     block_sum(sum);
     mean_ = logits_.late() > 0 ? sum[0] / static_cast<double>(logits_.late()) : 0;
@@ -124,6 +146,7 @@ class RowKeys {
       const float uncapped_j = uncapped(j);
       const float x = logits_.capped(uncapped_j, j) - top_;
       const float weight = expf(x);
+      if (held_ != nullptr) held_[logits_.t - j] = weight;
       of_thread[0] += weight;
       of_thread[1] += weight * x;
       if (j >= kFirstLateKey) {
@@ -169,10 +192,10 @@ class RowKeys {
       const int64_t distance = i * kThreads + threadIdx.x, j = logits_.t - distance;
       float late = 0;
       if (j >= logits_.first) {
-        const float p = expf(logits_.capped(uncapped(j), j) - top_) * share;
+        const float p = weight(j) * share;
         if (j >= kFirstLateKey) {
           late = p;
-          of_thread[reach] += p * log2f(1 + static_cast<float>(distance));
+          of_thread[reach] += p * __log2f(1 + static_cast<float>(distance));
         } else {
           of_thread[first4] += p;
           if (j == 0) of_thread[sink] = p;
@@ -200,6 +223,10 @@ class RowKeys {
     }
     if (keys > kThreads) to.far[part++][threadIdx.x] = in_part;
     to.reduce(static_cast<int>(pass_.parts), kNearParts + part);
+    if (threadIdx.x < pass_.parts) {
+      pass_.distances[(head_ * pass_.rows + row_) * pass_.parts + threadIdx.x] =
+          to.part[threadIdx.x];
+    }
     join(strongest);
     double sum[sums];
     for (int i = 0; i < sums; ++i) sum[i] = of_thread[i];
@@ -209,8 +236,7 @@ class RowKeys {
     n[Row::first4] = sum[first4];
     n[Row::sink] = sum[sink];
     n[Row::reach] = sum[reach];
-    double late = 0;
-    for (int i = 0; i < pass_.parts; ++i) late += to.part[i];
+    const double late = to.late;
     n[Row::late] = late;
     const auto set_lift = [&](int column, double found, double p) {
       n[column] = found > 0;
@@ -219,8 +245,6 @@ class RowKeys {
     };
     set_lift(Row::echo_rows, sum[echoes], sum[echo]);
     set_lift(Row::copy_rows, sum[copies], sum[copy]);
-    double* const distances = pass_.distances + (head_ * pass_.rows + row_) * pass_.parts;
-    for (int i = 0; i < pass_.parts; ++i) distances[i] = to.part[i];
   }
 
   __device__ void join(Strongest& strongest) {

@@ -74,8 +74,7 @@ __device__ void raise_largest(const RowsPass& pass, const RowSumsPass& to, int64
 }
 
 // A block takes a head.
-__global__ void __launch_bounds__(kAddThreads) add_row_numbers(RowsPass pass, RowSumsPass to) {
-  const int64_t head = blockIdx.x;
+__device__ void add_row_numbers(const RowsPass& pass, const RowSumsPass& to, int64_t head) {
   const int warp = threadIdx.x / kWarp;
   for (int64_t row = warp; row < pass.rows; row += kAddThreads / kWarp) correlate(pass, head, row);
   if (warp == 0) raise_largest(pass, to, head);
@@ -160,18 +159,17 @@ __device__ void find_added(const EdgesPass& pass, int64_t head, EdgeList& list) 
 }
 
 // A block takes a head.
-__global__ void __launch_bounds__(kThreads) add_strongest(EdgesPass pass) {
+__device__ void add_strongest(const EdgesPass& pass, int64_t head) {
   __shared__ EdgeList list;
   __shared__ bool changed;
   constexpr int64_t kTokens = 2 * kEdgeTokens;
   __shared__ double tokens[kEdges][kTokens];
-  const int64_t head = blockIdx.x;
   double* const edges = pass.edges + head * pass.stride_edges;
   double* const all_tokens = pass.edge_tokens + head * pass.stride_tokens;
-  for (int i = threadIdx.x; i < kEdges * EdgeNumber::count; i += kThreads) {
+  for (int i = threadIdx.x; i < kEdges * EdgeNumber::count; i += kAddThreads) {
     list.edge[i / EdgeNumber::count][i % EdgeNumber::count] = edges[i];
   }
-  for (int i = threadIdx.x; i < kEdges; i += kThreads) list.from[i] = i;
+  for (int i = threadIdx.x; i < kEdges; i += kAddThreads) list.from[i] = i;
   __syncthreads();
   if (threadIdx.x < kWarp) {
     find_added(pass, head, list);
@@ -182,18 +180,28 @@ __global__ void __launch_bounds__(kThreads) add_strongest(EdgesPass pass) {
   }
   __syncthreads();
   if (!changed) return;
-  for (int64_t i = threadIdx.x; i < kEdges * kTokens; i += kThreads) {
+  for (int64_t i = threadIdx.x; i < kEdges * kTokens; i += kAddThreads) {
     const int from = list.from[i / kTokens];
     tokens[i / kTokens][i % kTokens] =
         from < kEdges ? all_tokens[from * kTokens + i % kTokens]
                       : token_near(pass, list.added[from - kEdges], i % kTokens);
   }
   __syncthreads();
-  for (int64_t i = threadIdx.x; i < kEdges * kTokens; i += kThreads) {
+  for (int64_t i = threadIdx.x; i < kEdges * kTokens; i += kAddThreads) {
     all_tokens[i] = tokens[i / kTokens][i % kTokens];
   }
-  for (int i = threadIdx.x; i < kEdges * EdgeNumber::count; i += kThreads) {
+  for (int i = threadIdx.x; i < kEdges * EdgeNumber::count; i += kAddThreads) {
     edges[i] = list.edge[i / EdgeNumber::count][i % EdgeNumber::count];
+  }
+}
+
+// Half of the blocks add the rows' numbers, the others edges.
+__global__ void __launch_bounds__(kAddThreads)
+    add_to_sums(RowsPass pass, RowSumsPass to, EdgesPass edges) {
+  if (blockIdx.y == 0) {
+    add_row_numbers(pass, to, blockIdx.x);
+  } else {
+    add_strongest(edges, blockIdx.x);
   }
 }
 
@@ -255,14 +263,10 @@ void choose_width(const LongestPass& pass, cudaStream_t stream) {
 
 }  // namespace
 
-void add_rows(const RowsPass& pass, const RowSumsPass& to, Stream stream) {
-  add_row_numbers<<<static_cast<unsigned>(pass.heads), kAddThreads, 0, native(stream)>>>(pass, to);
-  check_launch("add_row_numbers");
-}
-
-void add_edges(const EdgesPass& pass, Stream stream) {
-  add_strongest<<<static_cast<unsigned>(pass.heads), kThreads, 0, native(stream)>>>(pass);
-  check_launch("add_strongest");
+void add_rows(const RowsPass& pass, const RowSumsPass& to, const EdgesPass& edges, Stream stream) {
+  const dim3 grid(static_cast<unsigned>(pass.heads), edges.edges == nullptr ? 1 : 2);
+  add_to_sums<<<grid, kAddThreads, 0, native(stream)>>>(pass, to, edges);
+  check_launch("add_to_sums");
 }
 
 void run(const LongestPass& pass, Stream stream) {

@@ -128,14 +128,18 @@ class GpuRows {
   }
 
   void add(int64_t begin, int64_t end) {
-    const KeyRuns keys = rows_.has_places() ? key_runs_of(rows_, begin, end) : KeyRuns{};
+    const KeyRuns keys =
+        rows_.has_places() ? key_runs_of(rows_, begin, end, rows_of_task()) : KeyRuns{};
     Upload upload;
-    const size_t begins = upload.add(keys.begins), moves = upload.add(keys.moves),
+    const size_t tasks = upload.add(keys.tasks), first_run = upload.add(keys.first_run),
+                 moves = upload.add(keys.moves),
                  octaves = upload.add(octave_rows(rows_, begin, end, to_.sums.size(1)));
     upload.send(rows_.q.device());
     cuda::RowsPass pass = common(begin, end);
+    pass.tasks = reinterpret_cast<const cuda::KeyRunTask*>(upload.pointer(tasks));
+    pass.task_count = static_cast<int64_t>(keys.tasks.size());
     pass.runs = keys.runs;
-    pass.begins = upload.pointer(begins);
+    pass.first_run = upload.pointer(first_run);
     pass.moves = upload.pointer(moves);
     const at::Tensor q = rows_.q.slice(1, begin, end).contiguous();
     const at::Tensor made = products(q, rows_);
@@ -144,7 +148,7 @@ class GpuRows {
     const at::Tensor found = at::empty({heads, count, RowNumber::count}, numbers),
                      distances = at::empty({heads, count, pass.parts}, numbers),
                      about = at::empty({heads, count, 2}, numbers),
-                     moved = at::empty({heads, count, pass.runs, kMovedSums}, numbers);
+                     moved = at::zeros({heads, count, pass.runs, kMovedSums}, numbers);
     pass.q = q.const_data_ptr();
     pass.products = made.const_data_ptr<float>();
     pass.numbers = found.mutable_data_ptr<double>();
@@ -163,27 +167,29 @@ class GpuRows {
                     .stride_sums = to_.sums.stride(0),
                     .stride_attended = to_.attended.stride(0),
                     .stride_largest = to_.largest.stride(0)},
-                   stream);
-  }
-
-  // Of all rows, once they were added.
-  void add_edges() {
-    cuda::add_edges({.heads = rows_.heads(),
-                     .rows = rows_.rows(),
-                     .tokens = rows_.tokens.size(0),
-                     .document = document_,
-                     .t = shared_.pointer(t_),
-                     .ids = shared_.pointer(ids_),
-                     .strongest_p = strongest_p_.const_data_ptr<float>(),
-                     .strongest_key = strongest_key_.const_data_ptr<int32_t>(),
-                     .edges = to_.edges.mutable_data_ptr<double>(),
-                     .edge_tokens = to_.edge_tokens.mutable_data_ptr<double>(),
-                     .stride_edges = to_.edges.stride(0),
-                     .stride_tokens = to_.edge_tokens.stride(0)},
-                    current_stream(rows_.q));
+                   end == rows_.rows() ? edges() : cuda::EdgesPass{}, stream);
   }
 
  private:
+  // Once the last rows are added.
+  cuda::EdgesPass edges() const {
+    return {.heads = rows_.heads(),
+            .rows = rows_.rows(),
+            .tokens = rows_.tokens.size(0),
+            .document = document_,
+            .t = shared_.pointer(t_),
+            .ids = shared_.pointer(ids_),
+            .strongest_p = strongest_p_.const_data_ptr<float>(),
+            .strongest_key = strongest_key_.const_data_ptr<int32_t>(),
+            .edges = to_.edges.mutable_data_ptr<double>(),
+            .edge_tokens = to_.edge_tokens.mutable_data_ptr<double>(),
+            .stride_edges = to_.edges.stride(0),
+            .stride_tokens = to_.edge_tokens.stride(0)};
+  }
+
+  // So that the rows of a task have as many lines as the kernel computes together.
+  int64_t rows_of_task() const { return std::max<int64_t>(1, cuda::kMovedLines / most_heads_); }
+
   // What does not depend on which rows are added.
   cuda::RowsPass common(int64_t begin, int64_t end) {
     cuda::RowsPass pass;
@@ -234,7 +240,6 @@ void add_row_sums_on_gpu(const QueryRows& rows, int64_t document, const RowSums&
   for (int64_t begin = 0; begin < rows.rows(); begin += together) {
     gpu.add(begin, std::min(begin + together, rows.rows()));
   }
-  gpu.add_edges();
 }
 
 int64_t row_sums_workspace_on_gpu(int64_t heads, int64_t rows, int64_t tokens, int64_t d_head) {

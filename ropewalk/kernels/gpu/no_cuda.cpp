@@ -29,8 +29,7 @@ void run(const SumsPass&, Stream) { refuse(); }
 void run(const LagsPass&, Stream) { refuse(); }
 void row_numbers(const RowsPass&, Stream) { refuse(); }
 void moved_keys(const RowsPass&, Stream) { refuse(); }
-void add_rows(const RowsPass&, const RowSumsPass&, Stream) { refuse(); }
-void add_edges(const EdgesPass&, Stream) { refuse(); }
+void add_rows(const RowsPass&, const RowSumsPass&, const EdgesPass&, Stream) { refuse(); }
 void run(const LongestPass&, Stream) { refuse(); }
 
 }  // namespace ropewalk::cuda

@@ -8,6 +8,14 @@
 namespace ropewalk::cuda {
 
 inline constexpr int64_t kMostRowDimensions = 512;
+// Products of rows and heads that the kernel of moved keys computes together.
+inline constexpr int64_t kMovedLines = 8;
+// Some keys of one run, and neighbouring rows that see some of them.
+struct KeyRunTask {
+  int32_t begin = 0, end = 0;  // positions of the keys
+  int32_t first_row = 0, rows = 0;
+  int32_t run = 0;  // the run's number
+};
 struct RowsPass {
   int64_t heads = 0;
   int64_t rows = 0;
@@ -32,10 +40,12 @@ struct RowsPass {
   int32_t* strongest_key = nullptr;  // [heads, document_rows, kStrongest]
 
   // Keys that change places.
-  int64_t runs = 0;                     // the most runs that a row sees; 0: none
-  const int32_t* begins = nullptr;      // [rows, runs + 1]: of each row's runs, some of them empty
+  const KeyRunTask* tasks = nullptr;
+  int64_t task_count = 0;
+  int64_t runs = 0;                     // the most runs that a row sees
+  const int32_t* first_run = nullptr;   // [rows]: number of the first run that each row sees
   const int32_t* moves = nullptr;       // [rows, runs]: how far the keys of each run move
-  double* moved = nullptr;              // [heads, rows, runs, 4]: sums of moved logits
+  double* moved = nullptr;              // [heads, rows, runs, 4]: sums of moved logits, 0 before
   const int32_t* first_head = nullptr;  // [KV heads + 1]: the heads that read each
   int64_t most_heads = 0;               // of a KV head
   Number type = Number::float32;        // of q and keys
@@ -60,9 +70,8 @@ struct RowSumsPass {
   double* largest = nullptr;   // [1]
   int64_t stride_sums = 0, stride_attended = 0, stride_largest = 0;
 };
-void add_rows(const RowsPass& pass, const RowSumsPass& to, Stream stream);
 
-// Adds the strongest links of all rows of a document to those of earlier documents.
+// The strongest links of all rows of a document are added to those of earlier documents.
 struct EdgesPass {
   int64_t heads = 0;
   int64_t rows = 0;
@@ -76,7 +85,8 @@ struct EdgesPass {
   double* edge_tokens = nullptr;  // [kEdges, 2, kEdgeTokens]
   int64_t stride_edges = 0, stride_tokens = 0;
 };
-void add_edges(const EdgesPass& pass, Stream stream);
+// With no `edges`, these are left.
+void add_rows(const RowsPass& pass, const RowSumsPass& to, const EdgesPass& edges, Stream stream);
 
 // The length of the longest vector of each head, where it exceeds what is there.
 struct LongestPass {
