@@ -56,10 +56,10 @@ std::vector<int64_t> whole_numbers(const KeptFields& kept, const char* field, in
 }
 
 // How often two queries of one bucket disagree about which of two keys is the better one, in every
-// replicate. With a queries above and b below of m,
-// so that S = (m + a - b) / 2 prefer the first key and m - a - b are ties, two different queries
-// disagree in S(m - S) less a quarter of the ties of the m(m - 1) / 2 choices of them; twice their
-// share is (m² - (a - b)² - ties) / (m(m - 1)).
+// replicate. Of m queries, a prefer the first key, b the second, and m - a - b neither (ties), so
+// that S = (m + a - b) / 2 prefer the first if a tie counts half. There are m(m - 1) / 2 pairs of
+// queries, of which S(m - S) less a quarter of the ties disagree; twice their share is
+// (m² - (a - b)² - ties) / (m(m - 1)).
 class BucketDisagreement {
  public:
   BucketDisagreement(const PlasticityPlan& plan, const PlasticityPlan::Bucket& bucket)

@@ -175,7 +175,7 @@ CaptureMoments SharedMoments::all() const {
 
 CaptureMoments sum_of(const SharedMoments& one, const SharedMoments& other, bool renumber) {
   CaptureMoments whole = copy_of(one.all()), part = copy_of(other.all());
-  require_mergeable(whole.info, "the first", part.info, "the second");
+  require_mergeable(whole.info, "the moments left of '+'", part.info, "those right of it");
   const std::set<int64_t> held = indices_of(whole);
   int64_t shift = 0;
   if (renumber && !held.empty()) shift = (*held.rbegin() / whole.blocks() + 1) * whole.blocks();
