@@ -94,7 +94,8 @@ class BucketDisagreement {
     }
   }
 
-  double value(size_t row) const {
+  // Twice the share of pairs of queries that disagree.
+  double doubled_share(size_t row) const {
     return pairs_[row] > 0 ? sums_[row] / static_cast<double>(pairs_[row]) : kUndefined;
   }
 
@@ -242,7 +243,7 @@ at::Tensor measure_plasticity(const PlasticitySample& queries, const PlasticityS
       }
     }
     for (int64_t row = 0; row <= plan.replicates; ++row) {
-      found[row][index] = disagreement.value(static_cast<size_t>(row));
+      found[row][index] = disagreement.doubled_share(static_cast<size_t>(row));
     }
   }
   return found;
