@@ -12,7 +12,7 @@ at::Tensor compute(const HeadReplicates& head) {
   return rows->mean_over_rows(RowNumber::largest).unsqueeze(1);
 }
 
-// Of the whole sample alone: extremes have no standard error.
+// Extremes have no standard error, so they are those of the whole sample alone.
 at::Tensor extremes(const HeadReplicates& head) {
   at::Tensor numbers = at::full({1, 3}, kUndefined, at::kDouble);
   const auto rows = row_replicates(head);
