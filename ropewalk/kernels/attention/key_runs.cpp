@@ -1,6 +1,8 @@
 #include "ropewalk/kernels/attention/key_runs.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "ropewalk/kernels/attention/key_moves.h"
 
@@ -86,6 +88,7 @@ KeyRuns key_runs_of(const QueryRows& rows, int64_t begin, int64_t end, int64_t t
   for (const RowRuns& one : of_rows) {
     found.runs = std::max(found.runs, static_cast<int64_t>(one.moves.size()));
     found.first_run.push_back(narrow(one.first));
+    found.row_runs.push_back(narrow(one.end() - one.first));
   }
   found.moves.resize(of_rows.size() * static_cast<size_t>(found.runs), 0);
   for (size_t i = 0; i < of_rows.size(); ++i) {
@@ -93,6 +96,32 @@ KeyRuns key_runs_of(const QueryRows& rows, int64_t begin, int64_t end, int64_t t
                    found.moves.begin() + static_cast<std::ptrdiff_t>(i) * found.runs, narrow);
   }
   return found;
+}
+
+std::shared_ptr<const KeyRuns> remembered_key_runs(const QueryRows& rows, int64_t begin,
+                                                   int64_t end, int64_t together) {
+  // All that decides them.
+  using Key = std::tuple<uint64_t, int64_t, int64_t, std::vector<int64_t>>;
+  thread_local std::map<Key, std::shared_ptr<const KeyRuns>> known;
+  thread_local size_t numbers = 0;
+  constexpr size_t kMostNumbers = size_t{1} << 22;
+  Key key{rows.seed,
+          rows.scores.window.value_or(0),
+          together,
+          {rows.t.begin() + begin, rows.t.begin() + end}};
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  auto made = std::make_shared<const KeyRuns>(key_runs_of(rows, begin, end, together));
+  const size_t size = made->moves.size() + 5 * made->tasks.size();
+  if (numbers + size > kMostNumbers) {
+    known.clear();
+    numbers = 0;
+  }
+  if (size <= kMostNumbers) {
+    numbers += size;
+    known.emplace(std::move(key), made);
+  }
+  return made;
 }
 
 }  // namespace ropewalk

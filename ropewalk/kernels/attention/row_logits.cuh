@@ -55,12 +55,12 @@ struct Strongest {
 };
 static_assert(kStrongest == 2);
 
-// The logits of one row of one head.
+// The logits of one row of one head. Positions are below 2^31.
 struct RowLogits {
   const float* products;
   float scale, cap, slope;
-  int64_t t;
-  int64_t first;  // the first key that it sees
+  int t;
+  int first;  // the first key that it sees
 
   __device__ RowLogits(const RowsPass& pass, int64_t head, int64_t row)
       : products(pass.products + (head * pass.rows + row) * pass.tokens),
@@ -68,23 +68,20 @@ struct RowLogits {
         cap(pass.cap),
         slope(pass.slopes == nullptr ? 0 : pass.slopes[head]),
         t(pass.t[row]),
-        first(pass.window > 0 && t + 1 > pass.window ? t + 1 - pass.window : 0) {}
+        first(pass.window > 0 && t + 1 > pass.window ? t + 1 - static_cast<int>(pass.window) : 0) {}
 
-  __device__ int64_t first_late() const { return first > kFirstLateKey ? first : kFirstLateKey; }
-  __device__ int64_t late() const {
-    const int64_t count = t + 1 - first_late();
-    return count > 0 ? count : 0;
-  }
+  __device__ int first_late() const { return max(first, static_cast<int>(kFirstLateKey)); }
+  __device__ int late() const { return max(t + 1 - first_late(), 0); }
   // Before any cap, with ALiBi's part; and from it the model's own.
-  __device__ float uncapped(int64_t j) const {
+  __device__ float uncapped(int j) const {
     return scale * products[j] - slope * static_cast<float>(t - j);
   }
-  __device__ float capped(float uncapped_j, int64_t j) const {
+  __device__ float capped(float uncapped_j, int j) const {
     if (cap <= 0) return uncapped_j;
     const float bias = slope * static_cast<float>(t - j);
     return cap * tanhf((uncapped_j + bias) / cap) - bias;
   }
-  __device__ float logit(int64_t j) const { return capped(uncapped(j), j); }
+  __device__ float logit(int j) const { return capped(uncapped(j), j); }
 };
 
 }  // namespace ropewalk::cuda

@@ -102,10 +102,10 @@ class RowKeys {
   }
 
   // What is held are logits before any cap, then weights. A thread asks for its own keys alone.
-  __device__ float uncapped(int64_t j) const {
+  __device__ float uncapped(int j) const {
     return held_ == nullptr ? logits_.uncapped(j) : held_[logits_.t - j];
   }
-  __device__ float weight(int64_t j) const {
+  __device__ float weight(int j) const {
     return held_ == nullptr ? expf(logits_.logit(j) - top_) : held_[logits_.t - j];
   }
 
@@ -115,16 +115,17 @@ class RowKeys {
     // Several at once, so that their loads do not wait for each other.
     constexpr int kAtOnce = 4;
     float late = 0;
-    for (int64_t j = logits_.t - threadIdx.x; j >= logits_.first; j -= kAtOnce * kThreads) {
+    for (int j = logits_.t - static_cast<int>(threadIdx.x); j >= logits_.first;
+         j -= kAtOnce * kThreads) {
       float x[kAtOnce];
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
-        const int64_t key = j - i * kThreads;
+        const int key = j - i * kThreads;
         x[i] = key >= logits_.first ? logits_.uncapped(key) : 0;
       }
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
-        const int64_t key = j - i * kThreads;
+        const int key = j - i * kThreads;
         if (key < logits_.first) break;
         if (held_ != nullptr) held_[logits_.t - key] = x[i];
         top = fmaxf(top, logits_.capped(x[i], key));
@@ -142,7 +143,7 @@ class RowKeys {
   __device__ void set_total() {
     float of_thread[3] = {};  // of exp(x), of exp(x) x, of squares about the mean
     const auto mean = static_cast<float>(mean_);
-    for (int64_t j = logits_.t - threadIdx.x; j >= logits_.first; j -= kThreads) {
+    for (int j = logits_.t - static_cast<int>(threadIdx.x); j >= logits_.first; j -= kThreads) {
       const float uncapped_j = uncapped(j);
       const float x = logits_.capped(uncapped_j, j) - top_;
       const float weight = expf(x);
@@ -183,13 +184,13 @@ class RowKeys {
     strongest.clear();
     float in_part = 0;
     int part = 0;
-    const int64_t keys = logits_.t + 1 - logits_.first;
-    for (int64_t i = 0; i * kThreads < keys; ++i) {
+    const int keys = logits_.t + 1 - logits_.first;
+    for (int i = 0; i * kThreads < keys; ++i) {
       if (i > 1 && (i & (i - 1)) == 0) {
         to.far[part++][threadIdx.x] = in_part;
         in_part = 0;
       }
-      const int64_t distance = i * kThreads + threadIdx.x, j = logits_.t - distance;
+      const int distance = i * kThreads + static_cast<int>(threadIdx.x), j = logits_.t - distance;
       float late = 0;
       if (j >= logits_.first) {
         const float p = weight(j) * share;
@@ -201,7 +202,7 @@ class RowKeys {
           if (j == 0) of_thread[sink] = p;
         }
         if (j >= kFirstLateKey && distance > 0) {
-          strongest.add(p, static_cast<int32_t>(j));
+          strongest.add(p, j);
           if (pass_.ids[j] == own) {
             of_thread[echo] += p;
             ++of_thread[echoes];
@@ -217,8 +218,12 @@ class RowKeys {
       } else {
         in_part += late;
       }
-      for (int f = 0; f < kFarCount; ++f) {
-        if (distance == far_distance(f)) to.at_far[f] = late;
+      // These are multiples of 64, and beyond kThreads the first thread has them.
+      if (threadIdx.x % 64 == 0) {
+#pragma unroll
+        for (int f = 0; f < kFarCount; ++f) {
+          if (distance == far_distance(f)) to.at_far[f] = late;
+        }
       }
     }
     if (keys > kThreads) to.far[part++][threadIdx.x] = in_part;

@@ -21,7 +21,7 @@ __device__ void correlate(const RowsPass& pass, int64_t head, int64_t row) {
   const int64_t at = head * pass.rows + row;
   enum { x, squares, with_key, with_place, sums };
   double sum[sums] = {};
-  for (int64_t run = threadIdx.x % kWarp; run < pass.runs; run += kWarp) {
+  for (int64_t run = threadIdx.x % kWarp; run < pass.row_runs[row]; run += kWarp) {
     for (int i = 0; i < sums; ++i) sum[i] += pass.moved[(at * pass.runs + run) * sums + i];
   }
   for (int i = 0; i < sums; ++i) sum[i] = warp_sum(sum[i]);

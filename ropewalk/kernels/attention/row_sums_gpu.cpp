@@ -132,7 +132,7 @@ class GpuRows {
         rows_.has_places() ? key_runs_of(rows_, begin, end, rows_of_task()) : KeyRuns{};
     Upload upload;
     const size_t tasks = upload.add(keys.tasks), first_run = upload.add(keys.first_run),
-                 moves = upload.add(keys.moves),
+                 row_runs = upload.add(keys.row_runs), moves = upload.add(keys.moves),
                  octaves = upload.add(octave_rows(rows_, begin, end, to_.sums.size(1)));
     upload.send(rows_.q.device());
     cuda::RowsPass pass = common(begin, end);
@@ -140,6 +140,7 @@ class GpuRows {
     pass.task_count = static_cast<int64_t>(keys.tasks.size());
     pass.runs = keys.runs;
     pass.first_run = upload.pointer(first_run);
+    pass.row_runs = upload.pointer(row_runs);
     pass.moves = upload.pointer(moves);
     const at::Tensor q = rows_.q.slice(1, begin, end).contiguous();
     const at::Tensor made = products(q, rows_);
@@ -148,7 +149,7 @@ class GpuRows {
     const at::Tensor found = at::empty({heads, count, RowNumber::count}, numbers),
                      distances = at::empty({heads, count, pass.parts}, numbers),
                      about = at::empty({heads, count, 2}, numbers),
-                     moved = at::zeros({heads, count, pass.runs, kMovedSums}, numbers);
+                     moved = at::empty({heads, count, pass.runs, kMovedSums}, numbers);
     pass.q = q.const_data_ptr();
     pass.products = made.const_data_ptr<float>();
     pass.numbers = found.mutable_data_ptr<double>();

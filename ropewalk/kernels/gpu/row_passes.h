@@ -44,8 +44,9 @@ struct RowsPass {
   int64_t task_count = 0;
   int64_t runs = 0;                     // the most runs that a row sees
   const int32_t* first_run = nullptr;   // [rows]: number of the first run that each row sees
+  const int32_t* row_runs = nullptr;    // [rows]: how many it sees
   const int32_t* moves = nullptr;       // [rows, runs]: how far the keys of each run move
-  double* moved = nullptr;              // [heads, rows, runs, 4]: sums of moved logits, 0 before
+  double* moved = nullptr;              // [heads, rows, runs, 4]: sums of moved logits
   const int32_t* first_head = nullptr;  // [KV heads + 1]: the heads that read each
   int64_t most_heads = 0;               // of a KV head
   Number type = Number::float32;        // of q and keys
