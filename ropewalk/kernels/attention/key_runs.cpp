@@ -85,6 +85,8 @@ KeyRuns key_runs_of(const QueryRows& rows, int64_t begin, int64_t end, int64_t t
     while (row < end - begin && shortest_run(rows.seen(t(row))) == shortest) ++row;
     RunTasks(rows, begin, of_rows).add(first, row, together, found.tasks);
   }
+  // The longest runs, those of the last rows, begin first, so that none is left over at the end.
+  std::reverse(found.tasks.begin(), found.tasks.end());
   for (const RowRuns& one : of_rows) {
     found.runs = std::max(found.runs, static_cast<int64_t>(one.moves.size()));
     found.first_run.push_back(narrow(one.first));

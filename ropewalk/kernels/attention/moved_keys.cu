@@ -60,17 +60,19 @@ __device__ float2 load_two(const __nv_bfloat16* vector, int i, int d, bool even)
 }
 
 // The same as registers of bfloat16.
+template <bool whole>
 __device__ void load_terms(unsigned (&terms)[1], const __nv_bfloat16* vector, int i, int d,
                            bool even) {
-  if (even && i + 1 < d) {
+  if (whole || (even && i + 1 < d)) {
     terms[0] = *reinterpret_cast<const unsigned*>(vector + i);
     return;
   }
   float2 x = load_two(vector, i, d, even);
   terms[0] = take_term(x);
 }
+template <bool whole>
 __device__ void load_terms(unsigned (&terms)[3], const float* vector, int i, int d, bool even) {
-  float2 x = load_two(vector, i, d, even);
+  float2 x = load_two(vector, i, d, whole || even);
   for (unsigned& term : terms) term = take_term(x);
 }
 
@@ -152,7 +154,8 @@ struct Line {
   float sums[kSums];
 };
 
-template <typename T, int steps>
+// `whole`: vectors have as many numbers as the steps, and begin where two can be read at once.
+template <typename T, int steps, bool whole>
 class KeyRun {
  public:
   __device__ KeyRun(const RowsPass& pass, const KeyRunTask& task, int64_t kv, int head)
@@ -236,7 +239,7 @@ class KeyRun {
   // Products of sixteen keys with all lines.
   __device__ void multiply(int key, float (&products)[4]) const {
     const int row = threadIdx.x % kWarp / 4, column = threadIdx.x % 4 * 2;
-    const auto d = static_cast<int>(pass_.d);
+    const int d = whole ? steps * kStep : static_cast<int>(pass_.d);
     const T* of_rows[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -247,7 +250,7 @@ class KeyRun {
       unsigned terms[4][kKeyTerms<T>];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        load_terms(terms[i], of_rows[i % 2], step * kStep + i / 2 * 8 + column, d, even_);
+        load_terms<whole>(terms[i], of_rows[i % 2], step * kStep + i / 2 * 8 + column, d, even_);
       }
       // Terms that together are beyond the digits that are kept are left out.
 #pragma unroll
@@ -304,7 +307,7 @@ class KeyRun {
   unsigned queries_[kQueryTerms<T>][steps][2];
 };
 
-template <typename T, int steps>
+template <typename T, int steps, bool whole>
 __global__ void __launch_bounds__(kThreads, steps <= 8 && kKeyTerms<T> == 1 ? 5 : 1)
     move_key_runs(RowsPass pass) {
   const int64_t which = static_cast<int64_t>(blockIdx.x) * kWarps + threadIdx.x / kWarp;
@@ -313,7 +316,7 @@ __global__ void __launch_bounds__(kThreads, steps <= 8 && kKeyTerms<T> == 1 ? 5 
   const KeyRunTask task = pass.tasks[which];
   const int last = pass.first_head[kv + 1];
   for (int head = pass.first_head[kv]; head < last; head += static_cast<int>(kLines) / task.rows) {
-    KeyRun<T, steps>(pass, task, kv, head).add();
+    KeyRun<T, steps, whole>(pass, task, kv, head).add();
   }
 }
 
@@ -321,7 +324,14 @@ template <typename T, int steps>
 void launch(const RowsPass& pass, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((pass.task_count + kWarps - 1) / kWarps),
                   static_cast<unsigned>(pass.keys.count));
-  move_key_runs<T, steps><<<grid, kThreads, 0, stream>>>(pass);
+  const bool whole = pass.d == steps * kStep && pass.keys.token_stride % 2 == 0 &&
+                     pass.keys.head_stride % 2 == 0 &&
+                     reinterpret_cast<uintptr_t>(pass.keys.data) % (2 * sizeof(T)) == 0;
+  if (whole) {
+    move_key_runs<T, steps, true><<<grid, kThreads, 0, stream>>>(pass);
+  } else {
+    move_key_runs<T, steps, false><<<grid, kThreads, 0, stream>>>(pass);
+  }
   check_launch("move_key_runs");
 }
 

@@ -15,6 +15,11 @@ __device__ inline double warp_sum(double x) {
   return x;
 }
 
+__device__ inline float warp_sum(float x) {
+  for (int width = kWarp / 2; width > 0; width /= 2) x += __shfl_xor_sync(0xffffffffU, x, width);
+  return x;
+}
+
 // The strongest two of some links, each with its key or index; of equal ones the first.
 struct Strongest {
   float p[kStrongest];

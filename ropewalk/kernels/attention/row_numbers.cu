@@ -20,20 +20,19 @@ constexpr int64_t kHeldKeys = 8192;
 
 // The sum of each of some numbers over all threads of a block, for all of them.
 template <int count>
-__device__ void block_sum(double (&x)[count]) {
-  __shared__ double room[count][kWarps];
+__device__ void block_sum(const float (&x)[count], double (&sums)[count]) {
+  __shared__ float room[count][kWarps];
   const int warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  __syncthreads();
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const double sum = warp_sum(x[i]);
+    const float sum = warp_sum(x[i]);
     if (lane == 0) room[i][warp] = sum;
   }
   __syncthreads();
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    x[i] = 0;
-    for (int w = 0; w < kWarps; ++w) x[i] += room[i][w];
+    sums[i] = 0;
+    for (int w = 0; w < kWarps; ++w) sums[i] += room[i][w];
   }
 }
 
@@ -42,7 +41,6 @@ __device__ float block_max(float x) {
   for (int width = kWarp / 2; width > 0; width /= 2) {
     x = fmaxf(x, __shfl_xor_sync(0xffffffffU, x, width));
   }
-  __syncthreads();
   if (threadIdx.x % kWarp == 0) room[threadIdx.x / kWarp] = x;
   __syncthreads();
   for (int w = 0; w < kWarps; ++w) x = fmaxf(x, room[w]);
@@ -62,7 +60,7 @@ struct DistanceSums {
     const int lane = threadIdx.x % kWarp;
     __syncthreads();
     for (int i = threadIdx.x / kWarp; i < parts; i += kWarps) {
-      double sum = 0;
+      float sum = 0;
       if (i < kNearParts) {
         const int begin = i == 0 ? 0 : 1 << (i - 1), end = 1 << i;
         for (int d = begin + lane; d < end; d += kWarp) sum += near[d];
@@ -132,9 +130,9 @@ class RowKeys {
         if (key >= kFirstLateKey) late += x[i];
       }
     }
-    double sum[1] = {late};
     largest_ = block_max(top);
-    block_sum(sum);
+    double sum[1];
+    block_sum({late}, sum);
     mean_ = logits_.late() > 0 ? sum[0] / static_cast<double>(logits_.late()) : 0;
     top_ = pass_.sinks == nullptr ? largest_ : fmaxf(largest_, pass_.sinks[head_]);
   }
@@ -155,8 +153,8 @@ class RowKeys {
         of_thread[2] += away * away;
       }
     }
-    double sums[3] = {of_thread[0], of_thread[1], of_thread[2]};
-    block_sum(sums);
+    double sums[3];
+    block_sum(of_thread, sums);
     learned_ = 0;
     if (pass_.sinks != nullptr) {
       const float x = pass_.sinks[head_] - top_;
@@ -234,8 +232,7 @@ class RowKeys {
     }
     join(strongest);
     double sum[sums];
-    for (int i = 0; i < sums; ++i) sum[i] = of_thread[i];
-    block_sum(sum);
+    block_sum(of_thread, sum);
     if (threadIdx.x > 0) return;
     double* const n = numbers();
     n[Row::first4] = sum[first4];

@@ -128,8 +128,9 @@ class GpuRows {
   }
 
   void add(int64_t begin, int64_t end) {
-    const KeyRuns keys =
-        rows_.has_places() ? key_runs_of(rows_, begin, end, rows_of_task()) : KeyRuns{};
+    const auto known = rows_.has_places() ? remembered_key_runs(rows_, begin, end, rows_of_task())
+                                          : std::make_shared<const KeyRuns>();
+    const KeyRuns& keys = *known;
     Upload upload;
     const size_t tasks = upload.add(keys.tasks), first_run = upload.add(keys.first_run),
                  row_runs = upload.add(keys.row_runs), moves = upload.add(keys.moves),
