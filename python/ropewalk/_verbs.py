@@ -68,7 +68,7 @@ def capture(
     model: Any = None, corpus: Any = None, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
     context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
     split: str | None = None, dataset_config: str | None = None,
-    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, lags: bool = True, plasticity: bool = False, rows: int | str = 0,
+    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, lags: bool = True, plasticity: bool = False, rows: int | str = 32,
     loss: bool = False, blocks: int | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None, vectors_from: PathLike | None = None,
     device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
 ) -> Capture:  # fmt: skip
