@@ -42,9 +42,13 @@ class RunTasks {
     for (int64_t row = first; row < last; ++row) {
       found_[static_cast<size_t>(row)] = runs_of(rows_, runs_, t(row));
     }
+    const auto mine = static_cast<std::ptrdiff_t>(tasks.size());
     for (int64_t row = first; row < last; row += together) {
       add_group(row, std::min(row + together, last), tasks);
     }
+    // Tasks of the same keys follow each other, so that a processor reads these once.
+    std::stable_sort(tasks.begin() + mine, tasks.end(),
+                     [](const auto& a, const auto& b) { return a.run < b.run; });
   }
 
  private:

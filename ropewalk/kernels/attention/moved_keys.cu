@@ -59,21 +59,40 @@ __device__ float2 load_two(const __nv_bfloat16* vector, int i, int d, bool even)
   return {i < d ? to_float(vector[i]) : 0, i + 1 < d ? to_float(vector[i + 1]) : 0};
 }
 
-// The same as registers of bfloat16.
+// Tensor cores take any order of dimensions that queries and keys have in common. A lane's numbers
+// of two steps lie side by side in this one, so that it reads eight of a vector at once.
+constexpr int kAtOnce = 8;
+__device__ int dimension(int step, int half) {
+  return step / 2 * 2 * kStep + static_cast<int>(threadIdx.x % 4) * kAtOnce + step % 2 * 4 +
+         half * 2;
+}
+
+// A lane's numbers of a key for two steps, as registers of bfloat16, by term. `whole`: all are
+// there, and lie where they can be read at once.
 template <bool whole>
-__device__ void load_terms(unsigned (&terms)[1], const __nv_bfloat16* vector, int i, int d,
+__device__ void load_terms(unsigned (&terms)[1][4], const __nv_bfloat16* vector, int i, int d,
                            bool even) {
-  if (whole || (even && i + 1 < d)) {
-    terms[0] = *reinterpret_cast<const unsigned*>(vector + i);
-    return;
+  if constexpr (whole) {
+    const uint4 words = *reinterpret_cast<const uint4*>(vector + i);
+    terms[0][0] = words.x;
+    terms[0][1] = words.y;
+    terms[0][2] = words.z;
+    terms[0][3] = words.w;
+  } else {
+#pragma unroll
+    for (int n = 0; n < 4; ++n) {
+      float2 x = load_two(vector, i + 2 * n, d, even);
+      terms[0][n] = take_term(x);
+    }
   }
-  float2 x = load_two(vector, i, d, even);
-  terms[0] = take_term(x);
 }
 template <bool whole>
-__device__ void load_terms(unsigned (&terms)[3], const float* vector, int i, int d, bool even) {
-  float2 x = load_two(vector, i, d, whole || even);
-  for (unsigned& term : terms) term = take_term(x);
+__device__ void load_terms(unsigned (&terms)[3][4], const float* vector, int i, int d, bool even) {
+#pragma unroll
+  for (int n = 0; n < 4; ++n) {
+    float2 x = load_two(vector, i + 2 * n, d, whole || even);
+    for (auto& term : terms) term[n] = take_term(x);
+  }
 }
 
 // A query that is turned back as far as a run moves, without what RoPE multiplies by beside
@@ -102,7 +121,9 @@ struct TurnedQuery {
   }
 
   // Whether every number turns, with one that lies half of the vector apart.
-  __device__ bool halves() const { return !interleaved && 2 * pairs == d && pairs % kStep == 0; }
+  __device__ bool halves() const {
+    return !interleaved && 2 * pairs == d && pairs % (2 * kStep) == 0;
+  }
   // Then the numbers i and i + 1, and those half of the vector behind them; both are even.
   __device__ void four(int i, float2& first, float2& second) const {
     const float2 x = load_two(query, i, d, true), y = load_two(query, i + pairs, d, true);
@@ -154,7 +175,7 @@ struct Line {
   float sums[kSums];
 };
 
-// `whole`: vectors have as many numbers as the steps, and begin where two can be read at once.
+// `whole`: vectors have as many numbers as the steps, and begin where eight can be read at once.
 template <typename T, int steps, bool whole>
 class KeyRun {
  public:
@@ -206,14 +227,13 @@ class KeyRun {
   __device__ void turn() {
     const Line one = line(threadIdx.x % kWarp / 4);
     const TurnedQuery<T> query(pass_, one.head, max(one.row, 0), one.move);
-    const int column = threadIdx.x % 4 * 2;
     if (query.halves() && query.d == steps * kStep) {
 #pragma unroll
       for (int step = 0; step < steps / 2; ++step) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           float2 first{}, second{};
-          if (one.row >= 0) query.four(step * kStep + half * 8 + column, first, second);
+          if (one.row >= 0) query.four(dimension(step, half), first, second);
           set(step, half, first);
           set(step + steps / 2, half, second);
         }
@@ -224,7 +244,7 @@ class KeyRun {
     for (int step = 0; step < steps; ++step) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int i = step * kStep + half * 8 + column;
+        const int i = dimension(step, half);
         set(step, half, one.row >= 0 && i < query.d ? query.two(i) : float2{});
       }
     }
@@ -238,7 +258,7 @@ class KeyRun {
 
   // Products of sixteen keys with all lines.
   __device__ void multiply(int key, float (&products)[4]) const {
-    const int row = threadIdx.x % kWarp / 4, column = threadIdx.x % 4 * 2;
+    const auto row = static_cast<int>(threadIdx.x % kWarp / 4);
     const int d = whole ? steps * kStep : static_cast<int>(pass_.d);
     const T* of_rows[2];
 #pragma unroll
@@ -246,19 +266,24 @@ class KeyRun {
       of_rows[i] = keys_ + min(key + row + i * 8, task_.end - 1) * pass_.keys.token_stride;
     }
 #pragma unroll
-    for (int step = 0; step < steps; ++step) {
-      unsigned terms[4][kKeyTerms<T>];
+    for (int step = 0; step < steps; step += 2) {
+      unsigned terms[2][kKeyTerms<T>][4];  // by row
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        load_terms<whole>(terms[i], of_rows[i % 2], step * kStep + i / 2 * 8 + column, d, even_);
+      for (int i = 0; i < 2; ++i) {
+        load_terms<whole>(terms[i], of_rows[i], dimension(step, 0), d, even_);
       }
-      // Terms that together are beyond the digits that are kept are left out.
 #pragma unroll
-      for (int b = 0; b < kKeyTerms<T>; ++b) {
-        const unsigned keys[4] = {terms[0][b], terms[1][b], terms[2][b], terms[3][b]};
+      for (int next = 0; next < 2; ++next) {
+        // Terms that together are beyond the digits that are kept are left out.
 #pragma unroll
-        for (int a = 0; a + b < kQueryTerms<T>; ++a)
-          multiply_add(products, keys, queries_[a][step]);
+        for (int b = 0; b < kKeyTerms<T>; ++b) {
+          const unsigned keys[4] = {terms[0][b][2 * next], terms[1][b][2 * next],
+                                    terms[0][b][2 * next + 1], terms[1][b][2 * next + 1]};
+#pragma unroll
+          for (int a = 0; a + b < kQueryTerms<T>; ++a) {
+            multiply_add(products, keys, queries_[a][step + next]);
+          }
+        }
       }
     }
   }
@@ -324,9 +349,9 @@ template <typename T, int steps>
 void launch(const RowsPass& pass, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((pass.task_count + kWarps - 1) / kWarps),
                   static_cast<unsigned>(pass.keys.count));
-  const bool whole = pass.d == steps * kStep && pass.keys.token_stride % 2 == 0 &&
-                     pass.keys.head_stride % 2 == 0 &&
-                     reinterpret_cast<uintptr_t>(pass.keys.data) % (2 * sizeof(T)) == 0;
+  const bool whole = pass.d == steps * kStep && pass.keys.token_stride % kAtOnce == 0 &&
+                     pass.keys.head_stride % kAtOnce == 0 &&
+                     reinterpret_cast<uintptr_t>(pass.keys.data) % 16 == 0;
   if (whole) {
     move_key_runs<T, steps, true><<<grid, kThreads, 0, stream>>>(pass);
   } else {

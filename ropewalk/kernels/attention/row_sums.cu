@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(kThreads) find_longest(LongestPass pass) {
 
 template <typename T>
 void choose_width(const LongestPass& pass, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>((pass.tokens + 255) / 256);
+  const auto blocks = static_cast<unsigned>((pass.tokens + 63) / 64);
   const dim3 grid(blocks, static_cast<unsigned>(pass.queries.count + pass.keys.count));
   const auto fits = [&](const StridedHeads& heads) {
     return heads.head_stride % kWide<T> == 0 && heads.token_stride % kWide<T> == 0 &&
