@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <utility>
 
 #include "ropewalk/companion/companion_process.h"
 #include "ropewalk/companion/sources.h"
@@ -59,7 +60,9 @@ std::shared_ptr<Companion::Process> Companion::running() {
   state_->leave_to_its_owner();
   if (!state_->process || !state_->process->alive()) {
     state_->process.reset();
-    state_->process = std::make_shared<Process>(state_->settings);
+    auto process = std::make_shared<Process>(state_->settings);
+    process->start();
+    state_->process = std::move(process);
     state_->owner = ::getpid();
     ++state_->generation;
   }
