@@ -33,7 +33,7 @@ TEST(ForecastCheck, LossesAreMeansOverTokens) {
   losses.documents.groups = {0, 0, 1};
   losses.documents.tokens = {5, 5, 5};
   const at::Tensor sums =
-      at::tensor({{1.0, 2.0, 3.0}, {1.0, 1.0, 1.0}, {2.0, 2.0, 2.0}}, at::kDouble);
+      at::tensor({1.0, 2.0, 3.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0}, at::kDouble).view({3, 3});
   losses.sums = {sums};
   const SettingLoss all = setting_loss(losses, 0, {0, 4});
   EXPECT_EQ(all.tokens, 12);

@@ -40,8 +40,8 @@ class Bench:
         assert done.code == 0, done.stderr
         return out
 
-    def command(self, capture, settings, *options, out):
-        return ["forecast", capture, "--context", CONTEXT, "--trained", TRAINED, *(f"--rope={one}" for one in settings),
+    def command(self, capture, settings, *options, out, context=CONTEXT):
+        return ["forecast", capture, "--context", context, "--trained", TRAINED, *(f"--rope={one}" for one in settings),
                 "--out", out, "--format", "json", "--quiet", *options]  # fmt: skip
 
     def run(self, name, settings, *options):
@@ -52,10 +52,10 @@ class Bench:
         assert done.stderr == ""
         return out, done.stdout
 
-    def refused(self, capture, settings, *options, code):
+    def refused(self, capture, settings, *options, code, context=CONTEXT):
         """The one line of an error; nothing may have been written."""
         out = self.root / "refused"
-        done = engine.run(*self.command(capture, settings, *options, out=out), timeout=600)
+        done = engine.run(*self.command(capture, settings, *options, out=out, context=context), timeout=600)
         assert done.code == code, done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
         assert not out.exists()
