@@ -30,13 +30,13 @@ class Forecast:
     @functools.cached_property
     def settings(self) -> Any:
         table = self._table[self._table.layer.isna()].sort_values("score", kind="stable", ignore_index=True)
-        return table.drop(columns=["layer", "q_head", "kv_head", "moved", "moved_low", "moved_high", "preferred", "preferred_then"])
+        return table.drop(columns=["layer", "q_head", "kv_head", "moved", "moved_low", "moved_high", "preferred", "preferred_then"]).astype({"heads": int, "breaks": int})
 
     @functools.cached_property
     def heads(self) -> Any:
         table = self._table[self._table.layer.notna()].reset_index(drop=True)
-        whole = dict.fromkeys(["layer", "q_head", "kv_head", "preferred", "preferred_then"], int)
-        return table.drop(columns=["score", "score_se", "heads"]).astype(whole)
+        whole = dict.fromkeys(["layer", "q_head", "kv_head", "preferred", "preferred_then", "breaks"], int)
+        return table.drop(columns=["heads"]).astype(whole)
 
     @functools.cached_property
     def losses(self) -> Any:

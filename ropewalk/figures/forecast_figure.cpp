@@ -21,7 +21,8 @@ constexpr double kPlotWidth = theme::kPlotWidth - 40;
 constexpr size_t kMostHeads = 100;  // that are drawn per setting
 
 constexpr const char* kScore = "score, ± 95 %";
-constexpr const char* kDisturbance = "of it disturbance, at distances known from training";
+constexpr const char* kDisturbance = "disturbance, at distances known from training";
+constexpr const char* kExcursion = "excursion, at distances beyond";
 constexpr const char* kBreaks = "logits beyond training above all that it was trained with";
 constexpr const char* kOthers = "other heads";
 
@@ -31,7 +32,8 @@ struct MarkKind {
   const char* shape;
   int size;
 };
-constexpr MarkKind kSettingMarks[] = {{kDisturbance, theme::kInk, "circle", 60},
+constexpr MarkKind kSettingMarks[] = {{kDisturbance, theme::kInk, "circle", 50},
+                                      {kExcursion, theme::kKeys, "triangle-up", 50},
                                       {kScore, theme::kBoth, "diamond", 120}};
 constexpr const char* kStroke = "M-0.09,-1L0.09,-1L0.09,1L-0.09,1Z";
 constexpr MarkKind kHeadMarks[] = {{kOthers, theme::kSeparator, kStroke, 160},
@@ -59,6 +61,7 @@ Json setting_rows(const Forecast& forecast, const ForecastLosses* losses) {
                   {"high", estimate.value + half}};
     };
     rows.push_back(point(kDisturbance, setting.disturbance));
+    rows.push_back(point(kExcursion, setting.excursion));
     Json score = point(kScore, setting.score);
     std::string text = theme::decimals(setting.score.value, 3);
     if (losses != nullptr) {
@@ -76,13 +79,11 @@ Json head_rows(const Forecast& forecast) {
   Json rows = Json::array();
   for (const size_t index : forecast.ranked()) {
     const SettingForecast& setting = forecast.settings[index];
-    const auto change = [&](size_t i) {
-      return setting.heads[i].disturbance.value + setting.heads[i].excursion.value;
-    };
+    const auto score = [&](size_t i) { return setting.heads[i].score.value; };
     std::vector<size_t> order(setting.heads.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return change(a) > change(b); });
+                     [&](size_t a, size_t b) { return score(a) > score(b); });
     if (order.size() > kMostHeads) order.resize(kMostHeads);
     for (size_t i = 0; i < order.size(); ++i) {
       const ForecastHead& id = forecast.heads[order[i]];
@@ -92,10 +93,10 @@ Json head_rows(const Forecast& forecast) {
       rows.push_back({{"setting", setting_name(setting)},
                       {"kind", forecast.breaks(head) ? kBreaks : kOthers},
                       {"head", name},
-                      {"value", change(order[i])},
+                      {"value", score(order[i])},
                       {"disturbance", head.disturbance.value},
                       {"excursion", head.excursion.value}});
-      if (i == 0 && change(order[i]) > 0) rows.back()["text"] = name;
+      if (i == 0 && score(order[i]) > 0) rows.back()["text"] = name;
     }
   }
   return rows;
@@ -178,7 +179,7 @@ Json panel(const char* name, const std::string& title, double height, Json layer
 }
 
 Json settings_panel(const Json& names) {
-  constexpr const char* kTitle = "change of logits, mean over heads";
+  constexpr const char* kTitle = "logits, mean over heads";
   const Json y = y_of(names);
   Json spans{{"mark", {{"type", "rule"}, {"strokeWidth", 2}, {"color", theme::kBoth}}}};
   spans["transform"].push_back({{"filter", fmt::format("datum.kind === '{}'", kScore)}});
@@ -192,7 +193,7 @@ Json settings_panel(const Json& names) {
 }
 
 Json heads_panel(const Forecast& forecast, const Json& names) {
-  constexpr const char* kTitle = "change of the head's logits: disturbance and excursion";
+  constexpr const char* kTitle = "score of the head, logits";
   Json layers = Json::array();
   add_points(layers, kHeadMarks, x_of("value", kTitle), y_of(names),
              {"setting", "head", "disturbance", "excursion"});

@@ -103,7 +103,7 @@ def test_forecast(source, tmp_path):
     rows = [list(json.loads(line)["tokens"]) for line in (source.root / "corpus.jsonl").read_text().splitlines()]
     long = [row[:40] + row[::-1][:40] for row in rows[:4]]
     checked = ropewalk.forecast(tmp_path / "capture", 80, ",".join(rope), trained=40, check=True, corpus=long, format=["json"])
-    assert set(checked.losses.setting) == set(rope) and len(checked.check) == 6
+    assert set(checked.losses.setting) == set(rope) and len(checked.check) == 9
     assert checked.documents.document.nunique() == 4
     folder = checked.path
     del checked

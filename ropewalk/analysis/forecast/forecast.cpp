@@ -20,17 +20,19 @@ namespace {
 
 SettingForecast join(const RopeSpec& spec, std::vector<HeadForecast> heads,
                      std::span<const double> sizes) {
-  std::vector<Estimate> disturbance, excursion, score;
-  for (const HeadForecast& head : heads) {
-    disturbance.push_back(head.disturbance);
-    excursion.push_back(head.excursion);
-    Estimate both = head.disturbance;
-    both.value += head.excursion.value;
-    for (size_t b = 0; b < sizes.size(); ++b) both.replicates[b] += head.excursion.replicates[b];
-    score.push_back(std::move(both));
-  }
-  return {spec, std::move(heads), mean_estimate(score, sizes), mean_estimate(disturbance, sizes),
-          mean_estimate(excursion, sizes)};
+  const auto mean = [&](Estimate HeadForecast::*number) {
+    std::vector<Estimate> all;
+    for (const HeadForecast& head : heads) all.push_back(head.*number);
+    return mean_estimate(all, sizes);
+  };
+  SettingForecast made;
+  made.spec = spec;
+  made.score = mean(&HeadForecast::score);
+  made.disturbance = mean(&HeadForecast::disturbance);
+  made.excursion = mean(&HeadForecast::excursion);
+  made.shift = mean(&HeadForecast::shift);
+  made.heads = std::move(heads);
+  return made;
 }
 
 // How many cores work, each of which holds some curves of a head.

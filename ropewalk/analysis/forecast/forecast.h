@@ -22,11 +22,11 @@ struct ForecastHead {
 struct SettingForecast {
   RopeSpec spec;
   std::vector<HeadForecast> heads;  // in the order of Forecast::heads
-  // Means over heads. `score` is disturbance + excursion: it ranks settings for positions near the
-  // context.
+  // Means over heads.
   Estimate score;
   Estimate disturbance;
   Estimate excursion;
+  Estimate shift;
 };
 
 // A forecast of RoPE settings for a context, from one capture.

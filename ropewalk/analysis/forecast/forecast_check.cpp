@@ -162,10 +162,11 @@ std::vector<NamedRange> compared_ranges(int64_t trained, int64_t context) {
 }
 
 std::vector<RankCheck> check_ranks(const Forecast& forecast, const ForecastLosses& losses) {
-  std::vector<double> score, disturbance;
+  std::vector<double> score, disturbance, sum;
   for (const SettingForecast& setting : forecast.settings) {
     score.push_back(setting.score.value);
     disturbance.push_back(setting.disturbance.value);
+    sum.push_back(setting.disturbance.value + setting.excursion.value);
   }
   std::vector<RankCheck> checks;
   for (const NamedRange& range : compared_ranges(forecast.trained.tokens, forecast.context)) {
@@ -173,6 +174,7 @@ std::vector<RankCheck> check_ranks(const Forecast& forecast, const ForecastLosse
     if (sums.tokens_of_all() <= 0) continue;
     checks.push_back(check(range, "score", score, sums));
     checks.push_back(check(range, "disturbance", disturbance, sums));
+    checks.push_back(check(range, "sum", sum, sums));
   }
   return checks;
 }

@@ -47,7 +47,7 @@ std::vector<PositionRange> position_bins(int64_t context);
 // How well a number of the forecast ranks settings by their loss.
 struct RankCheck {
   NamedRange range;
-  const char* ranked_by = "score";  // or "disturbance"
+  const char* ranked_by = "score";  // or "disturbance", or "sum" of it and excursion
   double rho = kUnknown;            // Spearman's rank correlation over settings
   // 95 % of the resamples of documents, or of texts
   double rho_low = kUnknown;
@@ -59,7 +59,7 @@ struct RankCheck {
   double excess = kUnknown;  // loss of the first less that of the best
   double excess_se = kUnknown;
 };
-// By score and by disturbance, in each range.
+// By score, by disturbance, and by disturbance + excursion, in each range.
 std::vector<RankCheck> check_ranks(const Forecast& forecast, const ForecastLosses& losses);
 
 // Spearman's rank correlation; equal numbers share their mean rank. NaN for fewer than three

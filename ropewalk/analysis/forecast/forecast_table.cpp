@@ -39,12 +39,19 @@ std::string lengths(const Forecast& forecast) {
   return fmt::format("{},{}", forecast.trained.tokens, forecast.context);
 }
 
+// The numbers that heads and settings have.
+template <typename Row>
+std::string numbers(const Row& row) {
+  return number(row.score) + "," + number(row.disturbance) + "," + number(row.excursion) + "," +
+         number(row.shift);
+}
+
 std::string head_row(const Forecast& forecast, const SettingForecast& setting, size_t i) {
   const ForecastHead& id = forecast.heads[i];
   const HeadForecast& head = setting.heads[i];
-  return fmt::format("{},{},{},{},{},,,{},{},{},{},{},{},{},,{},{}\n", whose(forecast, setting),
-                     id.layer, id.q_head, id.kv_head, lengths(forecast), number(head.disturbance),
-                     number(head.excursion), table_number(head.moved), table_number(head.moved_low),
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},,{},{}\n", whose(forecast, setting),
+                     id.layer, id.q_head, id.kv_head, lengths(forecast), numbers(head),
+                     table_number(head.moved), table_number(head.moved_low),
                      table_number(head.moved_high), head.preferred, head.preferred_then,
                      forecast.breaks(head) ? 1 : 0, flags_of(forecast));
 }
@@ -61,15 +68,15 @@ std::string loss_flags(const Forecast& forecast, const ForecastLosses& losses) {
 
 std::string format_forecast(const Forecast& forecast) {
   std::string text =
-      kWhose + std::string(
-                   ",layer,q_head,kv_head,trained,context,score,score_se,disturbance,"
-                   "disturbance_se,excursion,excursion_se,moved,moved_low,moved_high,preferred,"
-                   "preferred_then,heads,breaks,flag\n");
+      kWhose +
+      std::string(
+          ",layer,q_head,kv_head,trained,context,score,score_se,disturbance,disturbance_se,"
+          "excursion,excursion_se,shift,shift_se,moved,moved_low,moved_high,preferred,"
+          "preferred_then,heads,breaks,flag\n");
   for (const SettingForecast& setting : forecast.settings) {
-    text += fmt::format("{},,,,{},{},{},{},,,,,,{},{},{}\n", whose(forecast, setting),
-                        lengths(forecast), number(setting.score), number(setting.disturbance),
-                        number(setting.excursion), forecast.heads.size(),
-                        forecast.breaking(setting), flags_of(forecast));
+    text += fmt::format("{},,,,{},{},,,,,,{},{},{}\n", whose(forecast, setting), lengths(forecast),
+                        numbers(setting), forecast.heads.size(), forecast.breaking(setting),
+                        flags_of(forecast));
   }
   for (const SettingForecast& setting : forecast.settings) {
     for (size_t i = 0; i < forecast.heads.size(); ++i) text += head_row(forecast, setting, i);

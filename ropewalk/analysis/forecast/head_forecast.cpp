@@ -40,11 +40,16 @@ HeadForecast TrainedLogits::compare(const at::Tensor& logits) const {
   const int64_t trained = known_.size(1);
   HeadForecast found;
   const at::Tensor change = logits.slice(1, 0, trained) - known_;
+  const at::Tensor shift = at::mv(change, weights_);  // [1 + blocks]
   found.disturbance = estimate(at::mv(change.square(), weights_).sqrt());
+  found.shift = estimate(shift);
   const at::Tensor beyond = logits.slice(1, trained);
-  found.excursion =
-      estimate(beyond.size(1) == 0 ? at::zeros_like(highest_)
-                                   : at::Tensor((beyond.amax(1) - highest_).clamp_min(0)));
+  // Where no distance is unknown, none stands out.
+  const bool unknown = beyond.size(1) > 0;
+  const at::Tensor above = unknown ? beyond.amax(1) - highest_ : at::zeros_like(highest_);
+  found.excursion = estimate(above.clamp_min(0));
+  const at::Tensor uneven = at::mv((change - shift.unsqueeze(1)).square(), weights_).sqrt();
+  found.score = estimate(unknown ? at::maximum(uneven, above - shift) : uneven);
   found.preferred = best_of(known_[0]);
   found.preferred_then = best_of(logits[0]);
   const double before = octaves(static_cast<double>(found.preferred));

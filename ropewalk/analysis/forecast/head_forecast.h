@@ -18,6 +18,11 @@ struct HeadForecast {
   // largest logit at distances beyond these, less the largest that the model was trained with;
   // 0 where it is not larger
   Estimate excursion;
+  // mean change of the logit at distances that the model was trained with, weighted likewise: what
+  // the softmax does not see
+  Estimate shift;
+  // With `shift` taken from all its logits: the larger of disturbance and excursion.
+  Estimate score;
   // octaves by which the preferred distance moves away, and the middle 68 % of its resamples
   double moved = 0;
   double moved_low = 0;

@@ -66,10 +66,12 @@ std::string check_text(const Forecast& forecast, const RankCheck& check) {
                               ? "too few settings for a rank correlation"
                               : fmt::format("rank correlation {:.2f} ({:.2f} to {:.2f})", check.rho,
                                             check.rho_low, check.rho_high);
+  const std::string words =
+      check.ranked_by == std::string("sum") ? "disturbance + excursion" : check.ranked_by;
   return fmt::format(
       "positions {} to {}, ranked by {}: {}; first {} has a loss of {:.4f}, best {} {:.4f} "
       "({:+.1f} %)\n",
-      check.range.range.begin, check.range.range.end - 1, check.ranked_by, rho, name(check.first),
+      check.range.range.begin, check.range.range.end - 1, words, rho, name(check.first),
       check.first_loss.loss, name(check.best), check.best_loss.loss,
       100 * check.excess / check.best_loss.loss);
 }

@@ -58,7 +58,7 @@ TEST(HeadForecast, ErrorsCoverOnSimulatedCaptures) {
   for (int64_t b = 0; b < kBlocks; ++b) sizes.push_back(b % 3 == 0 ? 2 : 1);
   const std::vector<double> whole{1};
   const double t = student_t_95(kBlocks - 1);
-  Coverage disturbance, excursion, moved;
+  Coverage disturbance, excursion, score, moved;
   for (int head = 0; head < 40; ++head) {
     const MadeHead made;
     const auto exact = [&](const at::Tensor& theta) {
@@ -74,6 +74,7 @@ TEST(HeadForecast, ErrorsCoverOnSimulatedCaptures) {
         return std::abs(one.value - value) <= t * one.se;
       };
       disturbance.add(covers(found.disturbance, truth.disturbance.value));
+      score.add(covers(found.score, truth.score.value));
       if (truth.excursion.value > 0.3) {
         excursion.add(covers(found.excursion, truth.excursion.value));
       }
@@ -82,6 +83,7 @@ TEST(HeadForecast, ErrorsCoverOnSimulatedCaptures) {
   }
   EXPECT_GT(disturbance.share(), 0.91);
   EXPECT_LT(disturbance.share(), 0.99);
+  EXPECT_GT(score.share(), 0.9);
   ASSERT_GT(excursion.of, 40);
   EXPECT_GT(excursion.share(), 0.9);
   EXPECT_GT(moved.share(), 0.62);  // nominally 68 %
@@ -96,10 +98,26 @@ TEST(HeadForecast, MeasuresWhatItSays) {
   // weights 1, 1/2, 1/3
   EXPECT_NEAR(found.disturbance.value, std::sqrt((0.5 * 1 + 9.0 / 3) / (1 + 0.5 + 1.0 / 3)), 1e-12);
   EXPECT_NEAR(found.excursion.value, 9 - 2, 1e-12);
+  // changes 0, -1, 3: their mean is 0.5 / (11 / 6), and all logits shift by it
+  const double shift = (-0.5 + 1) / (11.0 / 6);
+  EXPECT_NEAR(found.shift.value, shift, 1e-12);
+  EXPECT_NEAR(found.score.value, 9 - shift - 2, 1e-12);
   EXPECT_EQ(found.preferred, 1);
   EXPECT_EQ(found.preferred_then, 3);
   EXPECT_NEAR(found.moved, 1, 1e-12);
   EXPECT_TRUE(std::isnan(found.disturbance.se) && std::isnan(found.moved_low));
+}
+
+// A constant added to all logits changes nothing that the softmax sees.
+TEST(HeadForecast, TheScoreIgnoresWhatAllDistancesShare) {
+  at::manual_seed(1);
+  const std::vector<double> one{1};
+  const at::Tensor own = at::randn({1, 40}, at::kDouble), then = own + at::randn({1, 40}) * 0.1;
+  const TrainedLogits known(own, 16, one);
+  const HeadForecast found = known.compare(then), shifted = known.compare(then + 5);
+  EXPECT_NEAR(shifted.score.value, found.score.value, 1e-12);
+  EXPECT_NEAR(shifted.shift.value, found.shift.value + 5, 1e-12);
+  EXPECT_GT(shifted.disturbance.value, 4);
 }
 
 TEST(HeadForecast, NothingBeyondTrainingIsNoExcursion) {

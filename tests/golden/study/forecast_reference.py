@@ -120,12 +120,15 @@ class Model:
         return self.scale() * (factor**2 * turning + (q[:, rest] * k[:, rest]).sum(1)[:, None])
 
     def forecast(self, layer, head, setting):
-        """Disturbance, excursion, their sum: the whole sample and without each block. Then the preferred distances."""
+        """Score, disturbance, excursion and shift: the whole sample and without each block. Then the preferred distances."""
         own, then = self.logits(layer, head, "none"), self.logits(layer, head, setting)
         trained = min(self.trained, own.shape[1])
         weights = 1 / (1 + np.arange(trained))
         change = (then - own)[:, :trained]
         disturbance = np.sqrt((change**2 * weights).sum(1) / weights.sum())
         beyond = then[:, trained:]
-        excursion = np.zeros(len(own)) if beyond.shape[1] == 0 else np.maximum(beyond.max(1) - own[:, :trained].max(1), 0)
-        return disturbance, excursion, own[0, :trained].argmax(), then[0].argmax()
+        shift = (change * weights).sum(1) / weights.sum()
+        uneven = np.sqrt(((change - shift[:, None]) ** 2 * weights).sum(1) / weights.sum())
+        above = np.full(len(own), -np.inf) if beyond.shape[1] == 0 else beyond.max(1) - own[:, :trained].max(1)
+        numbers = dict(score=np.maximum(uneven, above - shift), disturbance=disturbance, excursion=np.maximum(above, 0), shift=shift)
+        return numbers, own[0, :trained].argmax(), then[0].argmax()

@@ -74,9 +74,10 @@ def test_ranks_follow_from_the_tables(checked):
     out, _, settings, _ = checked
     table = pandas.read_csv(out / "forecast.csv")
     scores = table[table.layer.isna()].set_index("setting").loc[settings]
+    scores["sum"] = scores.disturbance + scores.excursion
     documents = pandas.read_csv(out / "forecast_documents.csv")
     check = pandas.read_csv(out / "forecast_check.csv")
-    assert check[["positions", "ranked_by"]].to_numpy().tolist() == [[a, b] for a in ("all", "trained", "beyond") for b in ("score", "disturbance")]
+    assert check[["positions", "ranked_by"]].to_numpy().tolist() == [[a, b] for a in ("all", "trained", "beyond") for b in ("score", "disturbance", "sum")]
     assert check.groupby("positions").position.first().to_dict() == dict(all=0, trained=0, beyond=64)
     assert check.groupby("positions").position_end.first().to_dict() == dict(all=CONTEXT - 1, trained=32, beyond=CONTEXT - 1)
     rng = np.random.default_rng(0)
@@ -102,9 +103,10 @@ def test_what_the_check_prints(checked):
     out, said, settings, _ = checked
     check = pandas.read_csv(out / "forecast_check.csv")
     lines = [line for line in said.splitlines() if line.startswith("positions ")]
-    assert len(lines) == len(check) == 6
+    assert len(lines) == len(check) == 9
     for line, row in zip(lines, check.itertuples()):
-        assert line.startswith(f"positions {row.position} to {row.position_end - 1}, ranked by {row.ranked_by}: rank correlation {row.rho:.2f}")
+        words = "disturbance + excursion" if row.ranked_by == "sum" else row.ranked_by
+        assert line.startswith(f"positions {row.position} to {row.position_end - 1}, ranked by {words}: rank correlation {row.rho:.2f}")
         assert f"first {row.first} has a loss of {row.first_loss:.4f}, best {row.best} {row.best_loss:.4f}" in line
 
 
