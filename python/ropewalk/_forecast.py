@@ -35,7 +35,7 @@ class Forecast:
     @functools.cached_property
     def heads(self) -> Any:
         table = self._table[self._table.layer.notna()].reset_index(drop=True)
-        whole = dict.fromkeys(["layer", "q_head", "kv_head", "preferred", "preferred_then", "breaks"], int)
+        whole = dict.fromkeys(["layer", "q_head", "kv_head", "preferred", "breaks"], int)
         return table.drop(columns=["heads"]).astype(whole)
 
     @functools.cached_property

@@ -147,8 +147,15 @@ CentreLogits::Head CentreLogits::head(const ForecastHead& id) const {
 }
 
 at::Tensor CentreLogits::logits(const RopeLayer& layer, const Head& head, int64_t distances) const {
-  at::Tensor found =
-      product_by_distance(head.product, layer.theta, layer.factor, distances) * head.scale;
+  const CentreProduct& product = head.product;
+  at::Tensor found;
+  if (layer.theta.count_nonzero().item<int64_t>() == 0) {  // the same at every distance, exactly
+    const double factor = layer.factor * layer.factor;
+    found = (product.real.sum(1) * factor + product.rest).unsqueeze(1).repeat({1, distances});
+  } else {
+    found = product_by_distance(product, layer.theta, layer.factor, distances);
+  }
+  found *= head.scale;
   if (query_scaling_.defined()) found *= query_scaling_.slice(0, 0, distances);
   return found;
 }

@@ -52,7 +52,8 @@ std::string head_row(const Forecast& forecast, const SettingForecast& setting, s
   return fmt::format("{},{},{},{},{},{},{},{},{},{},{},,{},{}\n", whose(forecast, setting),
                      id.layer, id.q_head, id.kv_head, lengths(forecast), numbers(head),
                      table_number(head.moved), table_number(head.moved_low),
-                     table_number(head.moved_high), head.preferred, head.preferred_then,
+                     table_number(head.moved_high), head.preferred,
+                     head.preferred_then ? std::to_string(*head.preferred_then) : "",
                      forecast.breaks(head) ? 1 : 0, flags_of(forecast));
 }
 

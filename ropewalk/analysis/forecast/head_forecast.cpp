@@ -50,19 +50,24 @@ HeadForecast TrainedLogits::compare(const at::Tensor& logits) const {
   found.excursion = estimate(above.clamp_min(0));
   const at::Tensor uneven = at::mv((change - shift.unsqueeze(1)).square(), weights_).sqrt();
   found.score = estimate(unknown ? at::maximum(uneven, above - shift) : uneven);
+  compare_preferences(logits, found);
+  return found;
+}
+
+void TrainedLogits::compare_preferences(const at::Tensor& logits, HeadForecast& found) const {
   found.preferred = best_of(known_[0]);
+  found.moved = found.moved_low = found.moved_high = kNone;
+  if (logits[0].max().equal(logits[0].min())) return;
   found.preferred_then = best_of(logits[0]);
   const double before = octaves(static_cast<double>(found.preferred));
-  const auto then = static_cast<double>(found.preferred_then);
+  const auto then = static_cast<double>(*found.preferred_then);
   found.moved = octaves(then) - before;
-  found.moved_low = found.moved_high = kNone;
-  if (!drawn_.defined()) return found;
+  if (!drawn_.defined()) return;
   const at::Tensor drawn = octaves(drawn_argmax(logits)) - drawn_;
   const at::Tensor ends = drawn.quantile(at::tensor({0.16, 0.84}, at::kDouble));
   // A whole number is known to half a token at best.
   found.moved_low = std::min(ends[0].item<double>(), octaves(then - 0.5) - before);
   found.moved_high = std::max(ends[1].item<double>(), octaves(then + 0.5) - before);
-  return found;
 }
 
 Estimate mean_estimate(const std::vector<Estimate>& all, std::span<const double> sizes) {

@@ -23,12 +23,14 @@ struct HeadForecast {
   Estimate shift;
   // With `shift` taken from all its logits: the larger of disturbance and excursion.
   Estimate score;
-  // octaves by which the preferred distance moves away, and the middle 68 % of its resamples
+  // octaves by which the preferred distance moves away, and the middle 68 % of its resamples; NaN
+  // where the setting prefers none
   double moved = 0;
   double moved_low = 0;
   double moved_high = 0;
-  int64_t preferred = 0;       // the preferred distance of the model's own setting, as trained
-  int64_t preferred_then = 0;  // that of the setting, over all distances
+  int64_t preferred = 0;  // the preferred distance of the model's own setting, as trained
+  // that of the setting, over all distances; empty: all distances have the same logit
+  std::optional<int64_t> preferred_then;
 };
 
 // The logits of a head's mean query and key at the distances that the model was trained with, by
@@ -45,6 +47,7 @@ class TrainedLogits {
 
  private:
   Estimate estimate(const at::Tensor& cases) const;
+  void compare_preferences(const at::Tensor& logits, HeadForecast& found) const;
 
   at::Tensor known_;    // [1 + blocks, trained]
   at::Tensor weights_;  // [trained], which add up to 1

@@ -120,6 +120,15 @@ TEST(HeadForecast, TheScoreIgnoresWhatAllDistancesShare) {
   EXPECT_GT(shifted.disturbance.value, 4);
 }
 
+TEST(HeadForecast, ASettingWithoutDistancesPrefersNone) {
+  const std::vector<double> one{1};
+  const at::Tensor own = at::tensor({1.0, 2.0, 0.0}, at::kDouble).unsqueeze(0);
+  const HeadForecast found = TrainedLogits(own, 2, one).compare(at::ones_like(own));
+  EXPECT_EQ(found.preferred, 1);
+  EXPECT_FALSE(found.preferred_then);
+  EXPECT_TRUE(std::isnan(found.moved) && std::isnan(found.moved_low));
+}
+
 TEST(HeadForecast, NothingBeyondTrainingIsNoExcursion) {
   const std::vector<double> one{1};
   const at::Tensor own = at::tensor({1.0, 2.0}, at::kDouble).unsqueeze(0);

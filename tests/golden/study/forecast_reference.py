@@ -107,6 +107,14 @@ class Model:
         theta, factor = angles(self.config, rope, self.context)
         return np.where(2 * np.pi / theta > longest, 0, theta), factor
 
+    def query_scaling(self, distances):
+        """What scales queries by their position, as mean over documents of the trained length, and beyond it of the context's (Ministral 3)."""
+        rope = self.own(0)
+        beta, original = rope.get("llama_4_scaling_beta", 0), rope.get("original_max_position_embeddings", 1)
+        scale = lambda t: 1 + beta * np.log(1 + np.floor(t / original))  # noqa: E731
+        ends = [self.trained if d < self.trained else self.context for d in range(distances)]
+        return np.array([scale(np.arange(4 + d, end)).mean() if 4 + d < end else 1 for d, end in enumerate(ends)])
+
     def logits(self, layer, head, setting):
         """[1 + blocks, distances]"""
         theta, factor = self.turned(layer, setting)
@@ -117,10 +125,10 @@ class Model:
         z = (q[:, first] + 1j * q[:, second]) * np.conj(k[:, first] + 1j * k[:, second])
         seen = min(self.context, self.config.sliding_window) if self.slides[layer] else self.context
         turning = (z[:, :, None] * np.exp(1j * theta[:, None] * np.arange(seen))).sum(1).real
-        return self.scale() * (factor**2 * turning + (q[:, rest] * k[:, rest]).sum(1)[:, None])
+        return self.query_scaling(seen) * self.scale() * (factor**2 * turning + (q[:, rest] * k[:, rest]).sum(1)[:, None])
 
     def forecast(self, layer, head, setting):
-        """Score, disturbance, excursion and shift: the whole sample and without each block. Then the preferred distances."""
+        """Score, disturbance, excursion and shift: the whole sample and without each block. Then both curves of the whole sample."""
         own, then = self.logits(layer, head, "none"), self.logits(layer, head, setting)
         trained = min(self.trained, own.shape[1])
         weights = 1 / (1 + np.arange(trained))
@@ -131,4 +139,4 @@ class Model:
         uneven = np.sqrt(((change - shift[:, None]) ** 2 * weights).sum(1) / weights.sum())
         above = np.full(len(own), -np.inf) if beyond.shape[1] == 0 else beyond.max(1) - own[:, :trained].max(1)
         numbers = dict(score=np.maximum(uneven, above - shift), disturbance=disturbance, excursion=np.maximum(above, 0), shift=shift)
-        return numbers, own[0, :trained].argmax(), then[0].argmax()
+        return numbers, own[0, :trained], then[0]

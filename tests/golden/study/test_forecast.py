@@ -13,8 +13,8 @@ from forecast_bench import CONTEXT, LENGTH, SETTINGS, TRAINED, bench, make_texts
 from forecast_reference import Model, jackknife
 from tiny_models import MODELS
 
-# A half-split family, partial rotary, interleaved and partial, two kinds of scaling, NoPE layers, and windows with two sets of RoPE.
-FAMILIES = ["llama_gqa", "gpt_neox_parallel", "glm", "llama_yarn", "llama_llama3_mha", "smollm3_interval", "gemma3_text"]
+# A half-split family, partial rotary, interleaved and partial, three kinds of scaling, NoPE layers, windows with two sets of RoPE, and scaled queries.
+FAMILIES = ["llama_gqa", "gpt_neox_parallel", "glm", "llama_yarn", "llama_llama3_mha", "phi3", "smollm3_interval", "gemma3_text", "ministral3"]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -33,13 +33,17 @@ def test_every_setting_is_what_numpy_computes(bench, name):
         assert (rows.trained == TRAINED).all() and (rows.context == CONTEXT).all() and whole.heads == len(heads)
         of_heads = []
         for row in mine.itertuples():
-            numbers, before, then = model.forecast(int(row.layer), int(row.q_head), "longrope:" if "longrope" in setting else setting)
+            numbers, own, then = model.forecast(int(row.layer), int(row.q_head), "longrope:" if "longrope" in setting else setting)
             for name_of, cases in numbers.items():
                 assert getattr(row, name_of) == pytest.approx(cases[0], abs=1e-6)
                 assert getattr(row, f"{name_of}_se") == pytest.approx(jackknife(cases, model.centres.sizes), rel=1e-4, abs=1e-6)
-            assert (row.preferred, row.preferred_then) == (before, then)
-            assert row.moved == pytest.approx(math.log2((1 + then) / (1 + before)), abs=1e-6)
-            assert row.moved_low < row.moved < row.moved_high
+            assert own[int(row.preferred)] == pytest.approx(own.max(), abs=1e-12)
+            if np.ptp(then) < 1e-12:
+                assert math.isnan(row.preferred_then) and math.isnan(row.moved) and setting == "nope"
+            else:
+                assert then[int(row.preferred_then)] == pytest.approx(then.max(), abs=1e-12)
+                assert row.moved == pytest.approx(math.log2((1 + row.preferred_then) / (1 + row.preferred)), abs=1e-6)
+                assert row.moved_low < row.moved < row.moved_high
             of_heads.append(numbers)
         for name_of in of_heads[0]:
             means = np.mean([numbers[name_of] for numbers in of_heads], 0)
@@ -77,6 +81,16 @@ def test_the_context_that_it_was_trained_at(bench, tmp_path):
     assert done.code == 0
     first = engine.run("forecast", tmp_path / "long", "--context", CONTEXT, "--rope=none", "--out", tmp_path / "of-long", "--format", "json", "--quiet").stdout
     assert "trained at 128 tokens" in first
+
+
+def test_angles_that_depend_on_the_length(bench):
+    """Dynamic RoPE turns long documents by other angles than the capture's, which are taken."""
+    out, _ = bench.run("llama_dynamic", ["none", "still:inf", "theta:x2"])
+    table = pandas.read_csv(out / "forecast.csv").set_index("setting")
+    assert table.flag.str.contains("by_length").all()
+    assert (table.disturbance[["none", "still:inf"]] == 0).all() and (table.disturbance["theta:x2"] > 0).all()
+    plain, _ = bench.run("llama_gqa", ["none"])
+    assert not pandas.read_csv(plain / "forecast.csv").flag.str.contains("by_length").any()
 
 
 def test_what_is_printed(bench):
