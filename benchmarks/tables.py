@@ -16,7 +16,7 @@ WRITERS = {**vars(method_tables), **vars(performance_tables)}
 BLOCKS = {"readme": (["end_to_end"], performance_tables.readme), "weak_scaling": (["processes"], performance_tables.weak_scaling),
           "studies_gpu": (["study_smollm3", "study_pythia"], performance_tables.studies), "studies_cpu": (["study_smollm2"], performance_tables.studies),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], performance_tables.many_gpus),
-          **{name: ([name], WRITERS[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "smollm2_ablate", "frequencies", "coverage", "contexts", "demo")}}  # fmt: skip
+          **{name: ([name], WRITERS[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "smollm2_ablate", "forecast", "frequencies", "coverage", "contexts", "demo")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:
