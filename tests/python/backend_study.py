@@ -28,8 +28,9 @@ def refusal(*arguments, code=3, environment=None):
     return lines[0]
 
 
-def experiment(path, corpus, models, **keys):
-    settings = dict(name="Backend", device="cpu", dtype="float32", blocks=BLOCKS, sliding=True, corpus={"path": str(corpus), "min_tokens": 1})
+def experiment(path, corpus, models, documents=None, **keys):
+    texts = {"path": str(corpus), "min_tokens": 1, **({"documents": documents} if documents else {})}
+    settings = dict(name="Backend", device="cpu", dtype="float32", blocks=BLOCKS, sliding=True, corpus=texts)
     entries = [{"label": label, "path": str(folder), "context": CONTEXT} for label, folder in models.items()]
     path.write_text(json.dumps({**settings, "models": entries, **keys}))
     return path

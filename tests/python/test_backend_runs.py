@@ -24,13 +24,13 @@ def root(tmp_path_factory):
     return folder
 
 
-def options(root, out, *more):
-    return [root / "model", "--corpus", root / "tokens.jsonl", "--out", out, "--context", 64, "--min-tokens", 1, "--blocks", BLOCKS,
-            "--dtype", "float32", "--backend", "transformers", *more]  # fmt: skip
+def options(root, out, *more, backend="transformers", context=64):
+    return [root / "model", "--corpus", root / "tokens.jsonl", "--out", out, "--context", context, "--min-tokens", 1, "--blocks", BLOCKS,
+            "--dtype", "float32", "--backend", backend, *more]  # fmt: skip
 
 
-def capture(root, out, *more):
-    program("capture", *options(root, out, *more), "--quiet")
+def capture(root, out, *more, **settings):
+    program("capture", *options(root, out, *more, **settings), "--quiet")
     return capture_of(out)
 
 
@@ -46,26 +46,22 @@ def test_shards_are_merged(root, whole, tmp_path):
     tensors, info = capture_of(tmp_path / "both")
     assert_same_moments(whole[0], tensors, 1e-6)
     assert info["backend"] == whole[1]["backend"]
-    program("capture", *options(root, tmp_path / "own", "--shard", "1/2"), "--backend", "ropewalk", "--quiet")
+    capture(root, tmp_path / "own", "--shard", "1/2", backend="ropewalk")
     assert "backend" in refusal("merge", tmp_path / "part0", tmp_path / "own", "--out", tmp_path / "mixed")
 
 
 def test_heads_pieces_and_layers_on_disk(root, whole, tmp_path):
-    tensors, info = capture(root, tmp_path / "heads", "--heads", 3, "--seed", 2)
-    own = program("capture", *options(root, tmp_path / "own", "--heads", 3, "--seed", 2), "--backend", "ropewalk", "--quiet") and capture_of(tmp_path / "own")
-    assert info["heads"] == own[1]["heads"] and len(info["heads"]) == 3
-    assert_same_moments(own[0], tensors, 1e-5)
-    tensors, info = capture(root, tmp_path / "pieces", "--chunk", "--context", 20)
-    own = program("capture", *options(root, tmp_path / "own-pieces", "--chunk", "--context", 20), "--backend", "ropewalk", "--quiet") and capture_of(tmp_path / "own-pieces")
-    assert_same_moments(own[0], tensors, 1e-5)
-    tensors, _ = capture(root, tmp_path / "disk", "--memory", "200KB")
-    assert_same_moments(whole[0], tensors, 1e-6)
+    for name, more, settings in (("heads", ("--heads", 3, "--seed", 2), {}), ("pieces", ("--chunk",), dict(context=20)), ("plasticity", ("--plasticity",), {})):
+        own, own_info = capture(root, tmp_path / f"own-{name}", *more, backend="ropewalk", **settings)
+        made, info = capture(root, tmp_path / name, *more, **settings)
+        assert info["heads"] == own_info["heads"] and info["kept"] == own_info["kept"]
+        assert_same_moments(own, made, 2e-3 if name == "plasticity" else 1e-5)  # which keeps vectors in float16
+    assert_same_moments(whole[0], capture(root, tmp_path / "disk", "--memory", "200KB")[0], 1e-6)
 
 
 def test_a_run_keeps_and_extends(root, whole, tmp_path):
     def run(documents, *more):
-        keys = dict(backend="transformers", corpus={"path": str(root / "tokens.jsonl"), "min_tokens": 1, "documents": documents})
-        file = experiment(tmp_path / "study.yaml", root / "tokens.jsonl", {"a": root / "model"}, **keys)
+        file = experiment(tmp_path / "study.yaml", root / "tokens.jsonl", {"a": root / "model"}, documents, backend="transformers")
         return program("run", file, "--out", tmp_path / "out", "--format", "json", *more)
 
     assert "measure" in run(5, "--dry-run").stdout and not (tmp_path / "out").exists()

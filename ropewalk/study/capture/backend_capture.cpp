@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <future>
-#include <set>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
@@ -11,13 +9,10 @@
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/units.h"
-#include "ropewalk/base/version.h"
-#include "ropewalk/checkpoint/config_overrides.h"
-#include "ropewalk/model/config/precision.h"
 #include "ropewalk/moments/files/merge.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/moments/files/moments_state.h"
-#include "ropewalk/moments/tensors/tensor_shape.h"
+#include "ropewalk/study/capture/backend_session.h"
 #include "ropewalk/study/capture/capture_state.h"
 #include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/source/backend_model.h"
@@ -72,34 +67,19 @@ class BackendPass {
         documents_(documents.documents),
         info_(describe_capture(options, model, documents)),
         folder_(std::make_unique<AtomicFolder>(options.out)) {}
-  // A pass that ends early takes its companion along; a finished one leaves it to the next.
-  ~BackendPass() {
-    if (!finished_) end_model_companion();
-  }
   BackendPass(const BackendPass&) = delete;
   BackendPass& operator=(const BackendPass&) = delete;
 
   std::unique_ptr<MeasuredCapture> run();
 
  private:
-  Json plan() const;
-  void load();
+  size_t resume();
+  CaptureMoments measure_all();
   void measure(std::span<const Document> unread);
   void save_state(int64_t read);
   // The moments of documents begin … end - 1, which the companion has measured or saved.
   CaptureMoments read_moments_of(const fs::path& file, size_t begin, size_t end) const;
   fs::path write_part();
-  CompanionMessage ask(CompanionMessage request) {
-    return receive(model_companion().send("model", std::move(request)));
-  }
-  CompanionMessage receive(const Companion::Ticket& ticket) {
-    try {
-      return model_companion().receive(ticket);
-    } catch (const CompanionFailure& failure) {
-      throw_backend_error(fmt::format("'{}'", options_.label), failure);
-    }
-  }
-  static Json request(const char* what) { return {{"do", what}, {"version", version()}}; }
   double seconds() const {
     return seconds_before_ + std::chrono::duration<double>(Clock::now() - start_).count();
   }
@@ -109,69 +89,16 @@ class BackendPass {
   std::span<const Document> documents_;
   CaptureInfo info_;
   std::unique_ptr<AtomicFolder> folder_;
+  std::optional<BackendSession> session_;
   std::optional<CaptureMoments> before_;  // of documents that were read before a resume
   double seconds_before_ = 0;
   Clock::time_point start_ = Clock::now();
-  bool finished_ = false;
 };
-
-Json BackendPass::plan() const {
-  const ModelConfig& config = model_.text.config;
-  TensorShape::Planned planned;
-  planned.context = model_.context;
-  planned.documents = documents_.empty() ? 0 : documents_.back().index + 1;
-  planned.heads = model_.heads;
-  Json measured = Json::array(), scales = Json::object();
-  std::set<int64_t> layers;
-  for (const QueryHead& head : model_.heads) layers.insert(head.layer);
-  for (const int64_t layer : layers) {
-    const LayerConfig& settings = config.layers[static_cast<size_t>(layer)];
-    measured.push_back(layer);
-    scales[std::to_string(layer)] = settings.attention_scale.value_or(config.attention_scale);
-    if (settings.window) planned.windows[layer] = *settings.window;
-  }
-  for (const Document& document : documents_) {
-    if (document.cluster) planned.clusters[document.index] = *document.cluster;
-  }
-  return {{"layers", config.n_layers},
-          {"q_heads", config.n_q_heads},
-          {"kv_heads", config.n_kv_heads},
-          {"d_head", config.d_head},
-          {"blocks", options_.blocks},
-          {"scale", config.attention_scale},
-          {"config", model_.backend->rope_config},
-          {"measured", measured},
-          {"scales", scales},
-          {"planned", planned_json(planned, backend_keep(options_.keep, model_))}};
-}
-
-void BackendPass::load() {
-  const ModelOptions& model = options_.model;
-  if (model.trust_remote_code) {
-    log::warning(
-        "trust_remote_code: true: Python code in {} runs on this machine, with all your rights",
-        model.model.string());
-  }
-  const JsonReader config =
-      override_config(*model.headers->json(model.model / "config.json"), model.config);
-  Json words = backend_request(model, config, "load");
-  words["dtype"] = dtype_name(model_.dtype);
-  words["device"] = model_.device.str();
-  words["memory"] = model_.memory;
-  words["needed"] = model_.backend->elements * static_cast<int64_t>(c10::elementSize(model_.dtype));
-  words["offload"] = (folder_->path() / "offload").string();
-  words["random"] = model.random ? Json(*model.random) : Json();
-  words["threads"] = at::get_num_threads();
-  words["plan"] = plan();
-  ask({std::move(words), {}});
-}
 
 fs::path BackendPass::write_part() {
   const fs::path folder = folder_->path() / "part";
   fs::remove_all(folder);
-  Json words = request("save");
-  words["folder"] = folder.string();
-  ask({std::move(words), {}});
+  session_->save(folder);
   return folder / kMomentsName;
 }
 
@@ -219,22 +146,17 @@ void BackendPass::measure(std::span<const Document> unread) {
   size_t sent = 0;
   for (size_t done = 0; done < unread.size(); ++done) {
     for (; sent < std::min(done + kAhead, unread.size()); ++sent) {
-      const Document& document = unread[sent];
-      CompanionMessage message{request("document"), {}};
-      message.words["index"] = document.index;
-      message.arrays["ids"].assign(reinterpret_cast<const char*>(document.tokens.data()),
-                                   document.tokens.size() * sizeof(int32_t));
-      under_way.push_back(model_companion().send("model", std::move(message)));
+      under_way.push_back(session_->send(unread[sent]));
     }
     progress.note(fmt::format("document {}/{}", done + 1, unread.size()));
-    receive(under_way.front());
+    session_->receive(under_way.front());
     under_way.pop_front();
     progress.advance(static_cast<int64_t>(unread[done].tokens.size()));
     const bool last = done + 1 == unread.size();
     if (!options_.state || last || !pacing.due()) continue;
     // What was sent ahead is measured first, so that the state holds the first documents.
     for (; !under_way.empty(); under_way.pop_front()) {
-      receive(under_way.front());
+      session_->receive(under_way.front());
       progress.advance(static_cast<int64_t>(unread[++done].tokens.size()));
     }
     if (done + 1 == unread.size()) continue;
@@ -244,38 +166,43 @@ void BackendPass::measure(std::span<const Document> unread) {
   progress.finish();
 }
 
-std::unique_ptr<MeasuredCapture> BackendPass::run() {
-  std::future<std::string> digest =
-      std::async(std::launch::async, [this] { return model_.weights_digest(); });
-  load();
-  info_.weights = digest.get();
-  size_t there = 0;
-  if (options_.state) {
-    const fs::path saved = folder_->path() / "saved.safetensors";
-    const std::optional<StateInfo> known = read_state_info(*options_.state);
-    there = static_cast<size_t>(restore_part(*options_.state, info_.identity(), documents_, saved));
-    if (there > 0) {
-      before_ = read_moments_of(saved, 0, there);
-      seconds_before_ = known->seconds;
-      log::info("{}: resuming after {} documents", options_.label, there);
-      fs::remove(saved);
-    }
-  }
+// Returns the number of documents that an interrupted capture has read.
+size_t BackendPass::resume() {
+  if (!options_.state) return 0;
+  const fs::path saved = folder_->path() / "saved.safetensors";
+  const std::optional<StateInfo> known = read_state_info(*options_.state);
+  const auto there =
+      static_cast<size_t>(restore_part(*options_.state, info_.identity(), documents_, saved));
+  if (there == 0) return 0;
+  before_ = read_moments_of(saved, 0, there);
+  seconds_before_ = known->seconds;
+  log::info("{}: resuming after {} documents", options_.label, there);
+  fs::remove(saved);
+  return there;
+}
+
+CaptureMoments BackendPass::measure_all() {
+  info_.weights = model_.weights_digest();
+  const size_t there = resume();
+  if (there == documents_.size()) return std::move(*before_);
+  session_.emplace(options_, model_, documents_, folder_->path() / "offload");
   measure(documents_.subspan(there));
   CaptureMoments moments = read_moments_of(write_part(), there, documents_.size());
-  ask({request("drop"), {}});
+  session_->finish();
   for (const char* name : {"part", "offload", "whole.safetensors"}) {
     fs::remove_all(folder_->path() / name);
   }
-  if (before_) {
-    join_capture(*before_, std::move(moments));
-    moments = std::move(*before_);
-  }
+  if (!before_) return moments;
+  join_capture(*before_, std::move(moments));
+  return std::move(*before_);
+}
+
+std::unique_ptr<MeasuredCapture> BackendPass::run() {
+  CaptureMoments moments = measure_all();
   moments.info.seconds = seconds();
   log::info("{}: {}, {}, {} tokens", options_.label,
             format_number_of(static_cast<int64_t>(info_.heads.size()), "head"),
             format_number_of(moments.info.documents, "document"), moments.info.tokens);
-  finished_ = true;
   return std::make_unique<BackendCapture>(std::move(folder_), std::move(moments), options_.state);
 }
 
