@@ -44,7 +44,8 @@ void refuse_quantized(const JsonReader& config) {
   const std::string method = config.object("quantization_config").text("quant_method", "unknown");
   throw InputError(
       "{}: key 'quantization_config': the weights are quantized ({}), expected float32, float16 or "
-      "bfloat16; run them with --backend transformers (in an experiment: backend: transformers)",
+      "bfloat16; measure them with capture --backend transformers (in an experiment: backend: "
+      "transformers)",
       config.source(), method);
 }
 
@@ -65,7 +66,7 @@ TextModel read_text_model(const JsonReader& config) {
   if (architecture == nullptr) {
     throw InputError(
         "{}: model_type '{}' is not supported; supported are {}; any other can be measured with "
-        "--backend transformers (in an experiment: backend: transformers)",
+        "capture --backend transformers (in an experiment: backend: transformers)",
         config.source(), model_type, fmt::join(supported_architectures(), ", "));
   }
   refuse_quantized(config);

@@ -12,6 +12,7 @@ import pytest
 
 import tiny_models
 from backend_study import BLOCKS, QUIET, assert_same_moments, capture_of, experiment, program, refusal
+from hub_setup import CORPUS, MODEL, client, hub, model_files, pickled_files  # noqa: F401 (fixtures)
 from tiny_models import MODELS, VOCAB
 
 
@@ -162,3 +163,29 @@ def test_refusals(root, tmp_path):
     for key, value in dict(loss=True, vectors="all").items():
         file = experiment(tmp_path / "study.yaml", root / "tokens.jsonl", {"a": root / "model"}, backend="transformers", **{key: value})
         assert f"{key}: needs Ropewalk's own pass" in refusal("run", file, "--out", tmp_path / "study")
+
+
+@pytest.mark.parametrize("format", ["safetensors", "bin"])
+def test_a_model_on_the_hub(hub, client, tmp_path, format):  # noqa: F811, A002
+    """Plans need its config alone; then its numbers are those of the same files in a folder."""
+    files = (model_files if format == "safetensors" else pickled_files)(1, shards=2)
+    hub.repository(MODEL).commit("step1", files)
+    local = tmp_path / "local" / "step1"
+    local.mkdir(parents=True)
+    for name, data in files.items():
+        (local / name).write_bytes(data)
+    (tmp_path / "corpus.jsonl").write_text(CORPUS)
+
+    def run(model, out, *more):
+        settings = dict(name="Tiny", model=model, backend="transformers", corpus={"path": "corpus.jsonl"}, dtype="float32", device="cpu",
+                        phases=[{"name": "P", "context": 48, "revisions": "step*"}])  # fmt: skip
+        (tmp_path / "run.yaml").write_text(json.dumps(settings))
+        return program("run", tmp_path / "run.yaml", "--out", tmp_path / out, "--format", "json", *more, environment=client.environment)
+
+    assert "download" in run(MODEL, "hub", "--dry-run").stdout and not hub.asked("bytes")
+    run(MODEL, "hub")
+    run("local", "folder")
+    of_hub, of_folder = (capture_of(tmp_path / out / "checkpoints" / "step1") for out in ("hub", "folder"))
+    assert of_hub[1]["hub"].startswith(MODEL) and of_hub[1]["weights"] == of_folder[1]["weights"]
+    assert_same_moments(of_folder[0], of_hub[0], 1e-6)
+    assert "measured already" in run(MODEL, "hub").stderr

@@ -16,6 +16,12 @@ namespace {
 
 Json request(const char* what) { return {{"do", what}, {"version", version()}}; }
 
+// Packed weights take what their files take.
+int64_t needed_bytes(const OpenModel& model, const JsonReader& config) {
+  if (config.has("quantization_config")) return model.checkpoint->size();
+  return model.backend->elements * static_cast<int64_t>(c10::elementSize(model.dtype));
+}
+
 // The sizes of the moments, the layers and heads that are measured, and what is kept of them.
 Json make_plan(const CaptureOptions& options, const OpenModel& model,
                std::span<const Document> documents) {
@@ -66,7 +72,7 @@ BackendSession::BackendSession(const CaptureOptions& options, const OpenModel& m
   words["dtype"] = dtype_name(model.dtype);
   words["device"] = model.device.str();
   words["memory"] = model.memory;
-  words["needed"] = model.backend->elements * static_cast<int64_t>(c10::elementSize(model.dtype));
+  words["needed"] = needed_bytes(model, config);
   words["offload"] = std::filesystem::absolute(offload).string();
   words["random"] = source.random ? Json(*source.random) : Json();
   words["threads"] = at::get_num_threads();
