@@ -143,7 +143,7 @@ std::string describe_run(const RunOptions& options) {
   require_own_folder(study, read_json_or_null(study.out / kManifest));
   CaptureStore store(study.out);
   const std::vector<CheckpointTask> tasks = decide_tasks(study, store);
-  const bool vectors = study.experiment.from_vectors();
+  const bool vectors = study.experiment.uses_captured_vectors();
   std::string text = fmt::format(
       "{}: {}, {}, into {}\n\n", study.experiment.name,
       format_number_of(static_cast<int64_t>(tasks.size()),
