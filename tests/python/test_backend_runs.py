@@ -13,6 +13,7 @@ import pytest
 import tiny_models
 from backend_study import BLOCKS, QUIET, assert_same_moments, capture_of, experiment, program, refusal
 from hub_setup import CORPUS, MODEL, client, hub, model_files, pickled_files  # noqa: F401 (fixtures)
+from mpi_jobs import MPIRUN, errors, mpirun
 from tiny_models import MODELS, VOCAB
 
 
@@ -49,6 +50,21 @@ def test_shards_are_merged(root, whole, tmp_path):
     assert info["backend"] == whole[1]["backend"]
     capture(root, tmp_path / "own", "--shard", "1/2", backend="ropewalk")
     assert "backend" in refusal("merge", tmp_path / "part0", tmp_path / "own", "--out", tmp_path / "mixed")
+
+
+@pytest.mark.skipif(not MPIRUN, reason="built without MPI")
+def test_several_processes(root, whole, tmp_path):
+    """Each has a companion."""
+    for count in (2, 3):
+        out = tmp_path / f"of{count}"
+        done = mpirun(count, "capture", *options(root, out, "--quiet"), timeout=1500)
+        assert done.code == 0 and done.stderr == "", done.stderr
+        tensors, info = capture_of(out)
+        assert_same_moments(whole[0], tensors, 1e-6)
+        own = {key: value for key, value in whole[1].items() if key not in ("seconds", "moments", "label")}
+        assert own == {key: info[key] for key in own} and sorted(path.name for path in out.iterdir()) == ["capture.json", "moments.safetensors"]
+    refused = mpirun(2, "capture", *options(root, tmp_path / "none", "--loss", "--quiet"))
+    assert refused.code != 0 and any("measures no loss" in line for line in errors(refused))
 
 
 def test_heads_pieces_and_layers_on_disk(root, whole, tmp_path):

@@ -6,14 +6,17 @@
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
 #include "ropewalk/base/log.h"
+#include "ropewalk/base/processes/communicator.h"
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/moments/files/merge.h"
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/moments/files/moments_state.h"
+#include "ropewalk/study/capture/agreement.h"
 #include "ropewalk/study/capture/backend_session.h"
 #include "ropewalk/study/capture/capture_state.h"
+#include "ropewalk/study/capture/process_documents.h"
 #include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/source/backend_model.h"
 
@@ -58,23 +61,26 @@ class BackendCapture : public MeasuredCapture {
   std::optional<fs::path> state_;
 };
 
-// One model in the companion, and what it has measured.
+// One process's part of a capture.
 class BackendPass {
  public:
-  BackendPass(const CaptureOptions& options, const OpenModel& model, const DocumentSet& documents)
+  // `folder`: for files under way. `info`: of the whole capture, with the weights' digest.
+  BackendPass(const CaptureOptions& options, const OpenModel& model,
+              std::span<const Document> documents, CaptureInfo info, fs::path folder)
       : options_(options),
         model_(model),
-        documents_(documents.documents),
-        info_(describe_capture(options, model, documents)),
-        folder_(std::make_unique<AtomicFolder>(options.out)) {}
-  BackendPass(const BackendPass&) = delete;
-  BackendPass& operator=(const BackendPass&) = delete;
+        documents_(documents),
+        info_(std::move(info)),
+        folder_(std::move(folder)),
+        state_(state_path(options)) {
+    fs::create_directories(folder_);
+  }
 
-  std::unique_ptr<MeasuredCapture> run();
+  // The moments of all documents, of which there must be some.
+  CaptureMoments run();
 
  private:
   size_t resume();
-  CaptureMoments measure_all();
   void measure(std::span<const Document> unread);
   void save_state(int64_t read);
   // The moments of documents begin … end - 1, which the companion has measured or saved.
@@ -86,9 +92,10 @@ class BackendPass {
 
   const CaptureOptions& options_;
   const OpenModel& model_;
-  std::span<const Document> documents_;
-  CaptureInfo info_;
-  std::unique_ptr<AtomicFolder> folder_;
+  const std::span<const Document> documents_;
+  const CaptureInfo info_;
+  const fs::path folder_;
+  const std::optional<fs::path> state_;
   std::optional<BackendSession> session_;
   std::optional<CaptureMoments> before_;  // of documents that were read before a resume
   double seconds_before_ = 0;
@@ -96,7 +103,7 @@ class BackendPass {
 };
 
 fs::path BackendPass::write_part() {
-  const fs::path folder = folder_->path() / "part";
+  const fs::path folder = folder_ / "part";
   fs::remove_all(folder);
   session_->save(folder);
   return folder / kMomentsName;
@@ -131,10 +138,10 @@ void BackendPass::save_state(int64_t read) {
   if (before_) {
     CaptureMoments all = copy_of(*before_);
     join_capture(all, read_moments_of(file, there, count));
-    whole = folder_->path() / "whole.safetensors";
+    whole = folder_ / "whole.safetensors";
     write_moments(whole, all);
   }
-  save_part(*options_.state, whole, {info_.identity(), read, seconds()}, documents_.first(count));
+  save_part(*state_, whole, {info_.identity(), read, seconds()}, documents_.first(count));
 }
 
 void BackendPass::measure(std::span<const Document> unread) {
@@ -153,7 +160,7 @@ void BackendPass::measure(std::span<const Document> unread) {
     under_way.pop_front();
     progress.advance(static_cast<int64_t>(unread[done].tokens.size()));
     const bool last = done + 1 == unread.size();
-    if (!options_.state || last || !pacing.due()) continue;
+    if (!state_ || last || !pacing.due()) continue;
     // What was sent ahead is measured first, so that the state holds the first documents.
     for (; !under_way.empty(); under_way.pop_front()) {
       session_->receive(under_way.front());
@@ -168,42 +175,52 @@ void BackendPass::measure(std::span<const Document> unread) {
 
 // Returns the number of documents that an interrupted capture has read.
 size_t BackendPass::resume() {
-  if (!options_.state) return 0;
-  const fs::path saved = folder_->path() / "saved.safetensors";
-  const std::optional<StateInfo> known = read_state_info(*options_.state);
+  if (!state_) return 0;
+  const fs::path saved = folder_ / "saved.safetensors";
+  const std::optional<StateInfo> known = read_state_info(*state_);
   const auto there =
-      static_cast<size_t>(restore_part(*options_.state, info_.identity(), documents_, saved));
+      static_cast<size_t>(restore_part(*state_, info_.identity(), documents_, saved));
   if (there == 0) return 0;
   before_ = read_moments_of(saved, 0, there);
   seconds_before_ = known->seconds;
   log::info("{}: resuming after {} documents", options_.label, there);
-  fs::remove(saved);
   return there;
 }
 
-CaptureMoments BackendPass::measure_all() {
-  info_.weights = model_.weights_digest();
+CaptureMoments BackendPass::run() {
   const size_t there = resume();
-  if (there == documents_.size()) return std::move(*before_);
-  session_.emplace(options_, model_, documents_, folder_->path() / "offload");
-  measure(documents_.subspan(there));
-  CaptureMoments moments = read_moments_of(write_part(), there, documents_.size());
-  session_->finish();
-  for (const char* name : {"part", "offload", "whole.safetensors"}) {
-    fs::remove_all(folder_->path() / name);
+  if (there < documents_.size()) {
+    session_.emplace(options_, model_, documents_, folder_ / "offload");
+    measure(documents_.subspan(there));
+    CaptureMoments moments = read_moments_of(write_part(), there, documents_.size());
+    session_->finish();
+    if (before_) {
+      join_capture(*before_, std::move(moments));
+    } else {
+      before_ = std::move(moments);
+    }
   }
-  if (!before_) return moments;
-  join_capture(*before_, std::move(moments));
+  before_->info.seconds = seconds();
   return std::move(*before_);
 }
 
-std::unique_ptr<MeasuredCapture> BackendPass::run() {
-  CaptureMoments moments = measure_all();
-  moments.info.seconds = seconds();
-  log::info("{}: {}, {}, {} tokens", options_.label,
-            format_number_of(static_cast<int64_t>(info_.heads.size()), "head"),
-            format_number_of(moments.info.documents, "document"), moments.info.tokens);
-  return std::make_unique<BackendCapture>(std::move(folder_), std::move(moments), options_.state);
+// Joins the parts of all processes in the first one, through files in its folder. Collective.
+void join_parts(std::optional<CaptureMoments>& own, const fs::path& folder,
+                const Communicator& processes) {
+  const auto file = [&](int rank) { return folder / fmt::format("of-{}.safetensors", rank); };
+  if (!processes.first()) {
+    if (own) write_moments(file(processes.rank()), *own);
+    processes.send(0, std::vector<double>{own ? 1.0 : 0.0, own ? own->info.seconds : 0.0});
+    return;
+  }
+  for (int rank = 1; rank < processes.count(); ++rank) {
+    std::vector<double> said(2);
+    processes.receive(rank, said);
+    if (said[0] == 0) continue;
+    const double longest = std::max(own->info.seconds, said[1]);
+    join_capture(*own, read_moments(file(rank)));
+    own->info.seconds = longest;
+  }
 }
 
 }  // namespace
@@ -227,10 +244,6 @@ void refuse_for_backend(const CaptureOptions& options) {
   if (options.keep.loss) {
     refuse("measures no loss", "leave it out, or take backend ropewalk for a family of ours");
   }
-  if (!options.model.processes.alone()) {
-    refuse("runs in one process",
-           "start one without mpirun or srun, or one per shard (capture --shard, then merge)");
-  }
 }
 
 std::unique_ptr<MeasuredCapture> measure_with_backend(const CaptureOptions& options,
@@ -239,7 +252,30 @@ std::unique_ptr<MeasuredCapture> measure_with_backend(const CaptureOptions& opti
                                                       const PendingWrite& pending) {
   refuse_for_backend(options);
   if (pending.wait) pending.wait();  // the model takes what memory there is
-  return BackendPass(options, model, documents).run();
+  const Communicator& processes = options.model.processes;
+  CaptureInfo info = describe_capture(options, model, documents);
+  require_agreement(info.to_json(), processes);
+  info.weights = model.weights_digest();
+  require_same_weights(info.weights, processes);
+  std::unique_ptr<AtomicFolder> folder;
+  if (processes.first()) folder = std::make_unique<AtomicFolder>(options.out);
+  const fs::path work =
+      fs::path(processes.from_first(folder ? fs::absolute(folder->path()).string() : "")) / "work";
+  const DocumentSet own = processes.alone()
+                              ? documents
+                              : part_of_documents(documents, processes.rank(), processes.count());
+  std::optional<CaptureMoments> moments;
+  if (!own.documents.empty()) {
+    const fs::path mine = work / std::to_string(processes.rank());
+    moments = BackendPass(options, model, own.documents, info, mine).run();
+  }
+  join_parts(moments, work, processes);
+  if (!processes.first()) return nullptr;
+  fs::remove_all(work);
+  log::info("{}: {}, {}, {} tokens", options.label,
+            format_number_of(static_cast<int64_t>(info.heads.size()), "head"),
+            format_number_of(moments->info.documents, "document"), moments->info.tokens);
+  return std::make_unique<BackendCapture>(std::move(folder), *std::move(moments), options.state);
 }
 
 }  // namespace ropewalk
