@@ -92,27 +92,38 @@ int64_t Companion::generation() const {
 
 namespace {
 
-struct SharedCompanion {
+struct SharedCompanions {
   std::mutex mutex;
-  std::unique_ptr<Companion> companion;
+  std::unique_ptr<Companion> general;
+  std::unique_ptr<Companion> model;
 };
 
-SharedCompanion& shared() {
-  static SharedCompanion one;
-  return one;
+SharedCompanions& shared() {
+  static SharedCompanions both;
+  return both;
+}
+
+Companion& started(std::unique_ptr<Companion>& companion) {
+  const std::lock_guard lock(shared().mutex);
+  if (!companion) companion = std::make_unique<Companion>();
+  return *companion;
 }
 
 }  // namespace
 
-Companion& shared_companion() {
+Companion& shared_companion() { return started(shared().general); }
+
+Companion& model_companion() { return started(shared().model); }
+
+void end_model_companion() {
   const std::lock_guard lock(shared().mutex);
-  if (!shared().companion) shared().companion = std::make_unique<Companion>();
-  return *shared().companion;
+  shared().model.reset();
 }
 
 void end_shared_companion() {
   const std::lock_guard lock(shared().mutex);
-  shared().companion.reset();
+  shared().general.reset();
+  shared().model.reset();
 }
 
 }  // namespace ropewalk

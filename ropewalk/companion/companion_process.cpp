@@ -36,7 +36,7 @@ constexpr const char* kBoot =
 std::string ascii(const Json& json) { return json.dump(-1, ' ', /*ensure_ascii=*/true); }
 
 std::string program(const std::map<std::string, std::string>& more) {
-  Json sources{{"tokens", kTokensSource}, {"figures", kFiguresSource}};
+  Json sources{{"tokens", kTokensSource}, {"figures", kFiguresSource}, {"model", kModelSource}};
   for (const auto& [task, source] : more) sources[task] = source;
   const Json head{{"PARENT", ::getpid()}, {"SOURCES", sources}, {"size", kCompanionSource.size()}};
   return ascii(head) + "\n" + std::string(kCompanionSource);
