@@ -188,7 +188,7 @@ export interface SeriesStatistic {
   /** The file that holds it: bands.csv or curves.csv. */
   table: "bands" | "curves";
   /** What its points are; wavelengths are stored as angles per token. */
-  axis: "wavelength" | "distance" | "position" | "attention";
+  axis: "wavelength" | "distance" | "position" | "attention" | "copies";
   hue: "queries" | "keys" | "both";
   low: number | null;
   high: number | null;

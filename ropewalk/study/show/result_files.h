@@ -10,6 +10,7 @@ namespace ropewalk {
 inline constexpr const char* kManifest = "manifest.json";
 inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kFigures = "figures";
+inline constexpr const char* kProbesFile = "probes.jsonl";
 
 // The tables of a results folder and their page.
 inline constexpr std::array kTableFiles{kTable,   kHeads,      kBands,   kCurves,
