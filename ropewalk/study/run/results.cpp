@@ -122,6 +122,7 @@ Stage tables_stage(const Study& study, const MeasuredStudy& measured, StudyProdu
     std::vector<fs::path> files{kTable, kHeads, kBands, kCurves, kChanges, kSummary};
     if (study.experiment.keep.loss) files.emplace_back(kLossTable);
     if (have_edges(products.tables().heads.checkpoints)) files.emplace_back(kEdgesTable);
+    if (!products.tables().roles.empty()) files.emplace_back(kRolesTable);
     return files;
   };
   return {"tables", table_inputs(study, measured), make};

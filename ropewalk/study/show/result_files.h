@@ -13,8 +13,8 @@ inline constexpr const char* kFigures = "figures";
 inline constexpr const char* kProbesFile = "probes.jsonl";
 
 // The tables of a results folder and their page.
-inline constexpr std::array kTableFiles{kTable,   kHeads,      kBands,   kCurves,
-                                        kChanges, kEdgesTable, kSummary, kReport};
+inline constexpr std::array kTableFiles{kTable,      kHeads,      kBands,   kCurves, kChanges,
+                                        kEdgesTable, kRolesTable, kSummary, kReport};
 
 // Whether the path exists, be it a broken link.
 bool path_exists(const std::filesystem::path& path);
