@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
     documents.push_back(random_document(i, model.context, config.vocabulary_size, random));
   }
   MomentsCollector moments(config, model.heads, {});
-  MomentsCollector all(config, model.heads, {.keep = KeepOptions{}, .context = model.context});
+  MomentsCollector all(config, model.heads, {.keep = {.rows = {32}}, .context = model.context});
   MomentsCollector rest(config, model.heads, {.keep = {.rows = {}}, .context = model.context});
   AlternatingCollector collector(moments, all, rest, size);
   ForwardOptions forward;

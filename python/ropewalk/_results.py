@@ -45,7 +45,7 @@ class Results:
     def study(self) -> Study:
         """The study of all steps so far."""
         if self._writer is None:
-            raise UsageError("watch: results are in the first process")
+            raise UsageError("watch: only the first process has results; ask for them there (rank 0)")
         self._writer.wait()
         self.deliver()
         return self._writer.study()

@@ -150,7 +150,7 @@ void Checkpoint::read(const std::vector<std::string>& tensors, std::stop_token s
     int64_t size;
   };
   std::vector<Part> wanted;
-  std::vector<Part> missing;
+  std::vector<Part> unrequested;
   for (const std::string& name : tensors) {
     const TensorView& view = tensors_.at(name);
     DirectReading* file = view.shard->file().direct();
@@ -159,11 +159,11 @@ void Checkpoint::read(const std::vector<std::string>& tensors, std::stop_token s
     for (int64_t begin = 0; begin < view.info->bytes; begin += kHashChunk) {
       const int64_t size = std::min(kHashChunk, view.info->bytes - begin);
       const Part part{file, view.info->offset + begin, size};
-      if (file->missing(part.begin, part.size)) missing.push_back(part);
+      if (file->has_unrequested_bytes(part.begin, part.size)) unrequested.push_back(part);
     }
   }
-  run_parallel(missing.size(), kReaders, stop, [&](size_t i, const std::stop_token&) {
-    missing[i].file->read(missing[i].begin, missing[i].size);
+  run_parallel(unrequested.size(), kReaders, stop, [&](size_t i, const std::stop_token&) {
+    unrequested[i].file->read(unrequested[i].begin, unrequested[i].size);
   });
   if (stop.stop_requested()) return;
   for (const Part& part : wanted) part.file->wait(part.begin, part.size);

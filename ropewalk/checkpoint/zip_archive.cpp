@@ -109,7 +109,7 @@ CentralDirectory find_list(const ByteReader& file) {
   return list;
 }
 
-// Sizes of 64 bits are in an extra field, only those that are needed, in this order.
+// An entry's extra field holds those of these numbers that do not fit into 32 bits, in this order.
 struct Sizes {
   uint64_t plain = 0;
   uint64_t stored = 0;

@@ -34,9 +34,10 @@ std::vector<std::pair<std::string, std::string>> pairs_of(const std::vector<std:
 // The verb for people who add a statistic: CONTRIBUTING.md.
 void add_columns(CLI::App& app) {
   auto table = std::make_shared<std::string>();
-  CLI::App* columns =
-      app.add_subcommand("columns", "Print the columns of a table in the form of docs/formats.md")
-          ->group("");
+  CLI::App* columns = app.add_subcommand("columns",
+                                         "Print one line per column of a table, with its meaning, "
+                                         "as Markdown for docs/formats.md")
+                          ->group("");
   columns
       ->add_option(
           "table", *table,

@@ -22,7 +22,7 @@ struct Arguments {
   std::string vectors_from;
 };
 
-void from_vectors(const Arguments& arguments, const Communicator& processes) {
+void capture_given_vectors(const Arguments& arguments, const Communicator& processes) {
   if (!processes.alone()) {
     throw UsageError("captured vectors are read by one process, but these are {}",
                      processes.count());
@@ -121,7 +121,7 @@ void add_capture(CLI::App& app, Communicator& processes) {
     if (vectors) {
       refuse_options_of_a_pass(*verb);
       processes = join_processes();
-      return from_vectors(*arguments, processes);
+      return capture_given_vectors(*arguments, processes);
     }
     finish_text_arguments(arguments->text, arguments->model, parsed, processes);
     capture(parsed);

@@ -70,7 +70,13 @@ Companion::Process::Process(const Settings& settings)
       child_(spawn(python_)) {
   kill_if_program_ends_.emplace([this] { kill(); });
   reader_ = std::thread([this] { read(); });
-  write(program(settings_.sources));
+  try {
+    write(program(settings_.sources));
+  } catch (...) {
+    // The destructor does not run now, and a thread that nobody joins would end the program.
+    end();
+    throw;
+  }
 }
 
 Companion::Process::~Process() { end(); }

@@ -41,9 +41,11 @@ std::string edit_words(const EditName& edit) {
     case EditName::Kind::window:
       return fmt::format("keys further than {:.0f} tokens away are not seen", edit.number);
     case EditName::Kind::still:
-      return fmt::format("rotary pairs above {:g} tokens do not turn", edit.number);
+      return fmt::format("rotary pairs with wavelengths above {:g} tokens are not rotated",
+                         edit.number);
     case EditName::Kind::zero_band:
-      return fmt::format("rotary pairs above {:g} tokens of queries are zero", edit.number);
+      return fmt::format("rotary pairs of queries with wavelengths above {:g} tokens are zero",
+                         edit.number);
     case EditName::Kind::flatten:
       return fmt::format("without the linear drift of {}", edit.q && edit.k ? "queries and keys"
                                                            : edit.q         ? "queries"

@@ -8,7 +8,7 @@
 #include "ropewalk/figures/figure.h"
 #include "ropewalk/figures/parts/checkpoint_rows.h"
 #include "ropewalk/figures/parts/depth_columns.h"
-#include "ropewalk/figures/parts/depth_layers.h"
+#include "ropewalk/figures/parts/depth_map_marks.h"
 #include "ropewalk/figures/parts/depth_scale.h"
 #include "ropewalk/figures/parts/run_notes.h"
 #include "ropewalk/figures/parts/theme.h"
@@ -132,15 +132,15 @@ Json by_depth(const RunNumbers& run, const FigureOptions& options, size_t view) 
   spec["height"] = rows.height;
 
   // Models differ in layers and heads, so their columns only state the depth.
-  const DepthLayers marks(map.columns, rows, labels[0].size() == 1);
+  const DepthMapMarks marks(map.columns, rows, labels[0].size() == 1);
   Json& datasets = spec["datasets"];
   datasets["cells"] = cell_rows(axis, map, scale);
-  Json layers = Json::array({marks.ground(), marks.cells(map.indexed, scale)});
-  if (rows.least >= kLeastTextRow) layers.push_back(marks.numbers());
+  Json layers = Json::array({marks.empty_cells(), marks.colored_cells(map.indexed, scale)});
+  if (rows.least >= kLeastTextRow) layers.push_back(marks.cell_texts());
   const Json separators = axis.separator_rows();
   if (!separators.empty()) {
     datasets["separators"] = separators;
-    layers.push_back(marks.separators(width + phases.width + 10));
+    layers.push_back(marks.phase_lines(width + phases.width + 10));
   }
   if (!phases.rows.empty()) datasets["phases"] = phases.rows;
   add_row_phases(layers, phases, rows, width + 10);

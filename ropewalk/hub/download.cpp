@@ -145,7 +145,7 @@ int64_t missing_bytes(const HubCache& cache, const HubFile& file) {
   std::error_code error;
   const fs::path blob = cache.blob(file.etag);
   if (fs::exists(blob, error)) return 0;
-  const auto arrived = static_cast<int64_t>(fs::file_size(incomplete_name(blob), error));
+  const auto arrived = static_cast<int64_t>(fs::file_size(partial_file_path(blob), error));
   return error || arrived > file.size ? file.size : file.size - arrived;
 }
 

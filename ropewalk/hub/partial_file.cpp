@@ -15,7 +15,7 @@
 namespace ropewalk {
 namespace fs = std::filesystem;
 
-fs::path incomplete_name(const fs::path& blob) {
+fs::path partial_file_path(const fs::path& blob) {
   fs::path path = blob;
   path += ".incomplete";
   return path;
@@ -23,7 +23,7 @@ fs::path incomplete_name(const fs::path& blob) {
 
 PartialFile::PartialFile(fs::path blob, std::string etag, int64_t size)
     : blob_(std::move(blob)),
-      path_(incomplete_name(blob_)),
+      path_(partial_file_path(blob_)),
       etag_(std::move(etag)),
       expected_(size) {
   std::error_code ignored;

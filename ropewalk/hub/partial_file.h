@@ -10,8 +10,8 @@
 
 namespace ropewalk {
 
-// The file that collects a blob's bytes until all have arrived: ETAG.incomplete.
-std::filesystem::path incomplete_name(const std::filesystem::path& blob);
+// The path of the file that collects a blob's bytes until all have arrived: ETAG.incomplete.
+std::filesystem::path partial_file_path(const std::filesystem::path& blob);
 
 // An incomplete blob, with the hash of its bytes so far. Throws SystemError where the file cannot
 // be written or is not a regular file; links are not followed.

@@ -70,7 +70,7 @@ int64_t logit_rows(const ModelConfig& config) {
 }
 
 int64_t logits_workspace(const ModelConfig& config, at::ScalarType dtype) {
-  // The product's result, and its float32 copy.
+  // Logits in the type of the product, and their copy in float32.
   const auto product = dtype == at::kFloat ? 0 : static_cast<int64_t>(c10::elementSize(dtype));
   const auto wide = static_cast<int64_t>(sizeof(float));
   return logit_rows(config) * (config.embedding_rows * (product + wide) + config.d_model * wide);

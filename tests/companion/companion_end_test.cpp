@@ -75,6 +75,24 @@ TEST(CompanionEnd, EndsWhenItsOwnerIsInterrupted) {
   EXPECT_EXIT(be_interrupted(), testing::ExitedWithCode(10), "");
 }
 
+// Is interrupted before it has sent the companion its program.
+[[noreturn]] void be_interrupted_while_it_starts_one() {
+  install_interrupt_handlers();
+  ::raise(SIGINT);
+  try {
+    Companion companion(play_settings());
+    process_of(companion);
+  } catch (const Interrupted&) {
+    ::_exit(::waitpid(-1, nullptr, 0) < 0 ? 10 : 11);  // no child is left
+  }
+  ::_exit(12);
+}
+
+TEST(CompanionEnd, EndsWhenItsOwnerIsInterruptedAtTheStart) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(be_interrupted_while_it_starts_one(), testing::ExitedWithCode(10), "");
+}
+
 // Is killed without cleaning up, while a fork keeps everything open.
 [[noreturn]] void be_killed() {
   Companion companion(play_settings());

@@ -32,5 +32,5 @@ with ropewalk.watch(model, every=1, batches=4, out=sys.argv[1]) as watch:
         try:
             watch.study
         except ropewalk.UsageError as error:
-            assert "in the first process" in str(error)
+            assert "first process" in str(error)
 watch_group.end()

@@ -33,8 +33,10 @@ const CLASSIFIED = ["r_q", "r_k"];
 /** Fewer numbers than this say nothing about limits. */
 const FEW = 20;
 
-export function groupOf(statistic: Statistic): string {
-  return statistic.group || (statistic.per === "component" ? "Components (PC0)" : "Heads");
+/** The heading of a statistic. Numbers of a component are those of PC0, unless the reader chooses one beside them. */
+export function groupOf(statistic: Statistic, chosen = false): string {
+  const component = chosen ? "Principal component" : "Principal component PC0";
+  return statistic.group || (statistic.per === "component" ? component : "Heads");
 }
 
 export function read(reading: StatisticView, value: number): number {

@@ -3,11 +3,11 @@ import { unpackFloats } from "./numbers";
 
 /** The numbers of one series of a head at a checkpoint. NaN: missing, or an unknown error. */
 export interface Points {
-  /** As the file has them: where windows begin. */
+  /** The positions in the file: a point, or the first one of a window. */
   x: readonly number[];
-  /** Where they are drawn: of windows, the mean of what lies in them. */
+  /** The positions at which numbers are drawn: a point, or the mean position in a window. */
   drawn: readonly number[];
-  /** The first place past each window; null: points are places. */
+  /** The first position past each window; null where numbers belong to points. */
   end: readonly number[] | null;
   value: Float32Array;
   se: Float32Array;

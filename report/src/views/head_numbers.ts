@@ -37,7 +37,7 @@ export function headNumbers({ run, summary, store }: Context, head: Head): HTMLE
       h("td", { "data-number": `interval:${from}` }, known ? `${decimals(ends[0], fractionDigits)} to ${decimals(ends[1], fractionDigits)}` : DASH),
     );
   };
-  const groups = [...new Set(run.statistics.map(groupOf))].map((group) => {
+  const groups = [...new Set(run.statistics.map((one) => groupOf(one)))].map((group) => {
     const names = [group, "value", "± se", "95 % interval"];
     return scroller(
       `Numbers: ${group}`,

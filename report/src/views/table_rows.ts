@@ -33,7 +33,7 @@ const ofRow = (key: string) => (run: Run, { checkpoint, head }: Row, component: 
 const column = (statistic: Statistic, digits: number): Column => ({
   key: statistic.key,
   name: statistic.title,
-  group: groupOf(statistic),
+  group: groupOf(statistic, true),
   definition: statistic.definition,
   sort: (run, { checkpoint, head }, component) => run.value(statistic.key, checkpoint, head, component),
   text: (run, { checkpoint, head }, component) =>

@@ -44,7 +44,7 @@ std::vector<HeadId> find_heads(const StreamSet& queries, const StreamSet& keys,
 
 // Whether the capture lacks something that captures keep by default. Captures of synthetic data, or
 // of vectors that attention does not see, have no such defaults.
-bool lacks_default(const CaptureMoments& moments) {
+bool lacks_default_accumulators(const CaptureMoments& moments) {
   if (moments.info.weights.empty() || moments.info.point != kPostRope) return false;
   CaptureShape shape =
       shape_of(moments.info, moments.documents, moments.streams(StreamKind::query).d());
@@ -161,11 +161,11 @@ CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t component
   if (probes != nullptr) {
     probed.emplace(*probes, static_cast<int64_t>(blocks.size()), source + ", its probes");
   }
-  const bool lacks = !moments.sampled() && lacks_default(moments);
+  const bool lacks = !moments.sampled() && lacks_default_accumulators(moments);
   const auto input = [&](const StreamSet& set, StreamKind kind, const StreamId& id) {
     const int64_t row = set.find(id);
     StreamInput made = stream_of(set, row, moments.counts_of(kind, row), blocks);
-    made.lacks_default = lacks;
+    made.lacks_default_accumulators = lacks;
     if (parts) parts->give(made.parts, kind, row);
     if (rope) {
       made.layer = rope->layer(id.layer);

@@ -148,7 +148,7 @@ class HeadRows {
       for (const HeadFlag& flag : statistic->flags)
         add_flag_if(of_head_.text, flag.set(head_), flag.name);
     }
-    add_flag_if(of_head_.text, head_.queries.input.lacks_default, kNotMeasured);
+    add_flag_if(of_head_.text, head_.queries.input.lacks_default_accumulators, kNotMeasured);
   }
 
   void end(Flags& flags) const {

@@ -31,7 +31,7 @@ void RitzDirections::add_step(const double* r, const double* z, double size, dou
   add_scaled(r_, r, 1 / std::sqrt(size), d);
 }
 
-void RitzDirections::find(std::span<RitzDirections> all, int64_t d) {
+void RitzDirections::compute_all(std::span<RitzDirections> all, int64_t d) {
   int64_t most = 0;
   for (const RitzDirections& one : all) most = std::max(most, one.steps());
   if (most <= kFewSteps) return;

@@ -17,8 +17,8 @@ class RitzDirections {
   // kMost, are ignored.
   void add_step(const double* r, const double* z, double size, double length, int64_t d);
 
-  // Computes the directions of each, after all steps were added.
-  static void find(std::span<RitzDirections> all, int64_t d);
+  // Computes the directions of all of them at once, after all steps were added to each.
+  static void compute_all(std::span<RitzDirections> all, int64_t d);
 
   // Corrects z = A⁻¹r along the directions, so that it comes closer to B⁻¹r, and `total` = r
   // accordingly, so that it stays A times z.

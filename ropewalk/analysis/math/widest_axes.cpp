@@ -12,18 +12,20 @@ namespace {
 
 constexpr int64_t kSmall = 32;  // up to so many dimensions the reduction saves nothing
 
-AxesProblem cases_of(const AxesProblem& all, const at::Tensor& which) {
+WidestAxesInput cases_of(const WidestAxesInput& all, const at::Tensor& which) {
   const auto chosen = [&](const at::Tensor& rows) { return rows.index_select(0, which); };
   return {chosen(all.covariance), chosen(all.tokens), chosen(all.offset),
           chosen(all.weight),     chosen(all.a),      all.leading};
 }
 
 // The factor from covariances over tokens - 1 to covariances over tokens.
-at::Tensor over_tokens(const AxesProblem& problem) { return (problem.tokens - 1) / problem.tokens; }
+at::Tensor over_tokens(const WidestAxesInput& problem) {
+  return (problem.tokens - 1) / problem.tokens;
+}
 
 // Solves in the basis of all eigenvectors, where the covariance is diagonal and the offset between
 // queries and keys is an update of rank one.
-WidestAxes solve_whole(const AxesProblem& problem) {
+WidestAxes solve_whole(const WidestAxesInput& problem) {
   const int64_t d = problem.covariance.size(1);
   auto [values, basis] = at::linalg_eigh(problem.covariance);  // ascending
   WidestAxes axes;
@@ -47,7 +49,8 @@ WidestAxes solve_whole(const AxesProblem& problem) {
 }
 
 // Solves one replicate by the reduction. Returns whether it succeeded.
-bool solve_reduced(const AxesProblem& problem, int64_t i, double over_tokens, WidestAxes& axes) {
+bool solve_reduced(const WidestAxesInput& problem, int64_t i, double over_tokens,
+                   WidestAxes& axes) {
   const int64_t d = problem.covariance.size(1), leading = problem.leading;
   const double *matrix = row(problem.covariance, i), *offset = row(problem.offset, i);
   const double weight = *row(problem.weight, i) / over_tokens;
@@ -74,10 +77,10 @@ bool solve_reduced(const AxesProblem& problem, int64_t i, double over_tokens, Wi
 
 }  // namespace
 
-WidestAxes widest_axes(const AxesProblem& given) {
-  const AxesProblem problem{given.covariance.contiguous(), given.tokens,
-                            given.offset.contiguous(),     given.weight.contiguous(),
-                            given.a.contiguous(),          given.leading};
+WidestAxes widest_axes(const WidestAxesInput& given) {
+  const WidestAxesInput problem{given.covariance.contiguous(), given.tokens,
+                                given.offset.contiguous(),     given.weight.contiguous(),
+                                given.a.contiguous(),          given.leading};
   const int64_t cases = problem.covariance.size(0), d = problem.covariance.size(1);
   if (d <= kSmall || problem.leading > kMostTop) return solve_whole(problem);
   const auto room = [](at::IntArrayRef sizes) { return at::empty(sizes, at::kDouble); };

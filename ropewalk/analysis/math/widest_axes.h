@@ -10,9 +10,9 @@ namespace ropewalk {
 // along the first; they then easily swap.
 inline constexpr double kNearTie = 0.9;
 
-// The input of widest_axes: the pooled covariance of queries and keys, and how many eigenvectors
+// The input of widest_axes(): the pooled covariance of queries and keys, and how many eigenvectors
 // are wanted.
-struct AxesProblem {
+struct WidestAxesInput {
   at::Tensor covariance;  // [replicates, d, d], over tokens - 1
   at::Tensor tokens;      // [replicates]: queries and keys together
   at::Tensor offset;      // [replicates, d]: difference of the means of queries and keys
@@ -34,6 +34,6 @@ struct WidestAxes {
   double next_within = 0;
   double next_b = 0;
 };
-WidestAxes widest_axes(const AxesProblem& problem);
+WidestAxes widest_axes(const WidestAxesInput& problem);
 
 }  // namespace ropewalk

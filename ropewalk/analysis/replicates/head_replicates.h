@@ -42,7 +42,8 @@ struct StreamInput {
   std::shared_ptr<const RopeLayer> layer;  // see rope_replicates.h; null: not known
   double slope = 0;                        // of queries: see RopeReplicates
 
-  bool lacks_default = false;  // the capture lacks something that captures keep by default
+  // Whether the capture lacks something that captures keep by default.
+  bool lacks_default_accumulators = false;
 
   // What else the capture kept of the stream: per accumulator's name a std::shared_ptr<const T>
   // (kept_parts.h).

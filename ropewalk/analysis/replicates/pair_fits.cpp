@@ -67,7 +67,7 @@ class PairFits {
     if (direct_) {
       start_single_fits();
     } else {
-      RitzDirections::find(directions_, d_);
+      RitzDirections::compute_all(directions_, d_);
       start_double_fits();
     }
     take_steps(kConvergedPair);

@@ -55,13 +55,14 @@ std::vector<int64_t> whole_numbers(const KeptFields& kept, const char* field, in
   return values;
 }
 
-// Sums of one bucket over pairs of keys, in every replicate. With a queries above and b below of m,
-// so that S = (m + a - b) / 2 prefer the first key and m - a - b are ties, two different queries
-// disagree in S(m - S) less a quarter of the ties of the m(m - 1) / 2 choices of them; twice their
-// share is (m² - (a - b)² - ties) / (m(m - 1)).
-class BucketSums {
+// How often two queries of one bucket disagree about which of two keys is the better one, in every
+// replicate. Of m queries, a prefer the first key, b the second, and m - a - b neither (ties), so
+// that S = (m + a - b) / 2 prefer the first if a tie counts half. There are m(m - 1) / 2 pairs of
+// queries, of which S(m - S) less a quarter of the ties disagree; twice their share is
+// (m² - (a - b)² - ties) / (m(m - 1)).
+class BucketDisagreement {
  public:
-  BucketSums(const PlasticityPlan& plan, const PlasticityPlan::Bucket& bucket)
+  BucketDisagreement(const PlasticityPlan& plan, const PlasticityPlan::Bucket& bucket)
       : plan_(plan),
         bucket_(bucket),
         above_(static_cast<size_t>(plan.lanes)),
@@ -93,7 +94,8 @@ class BucketSums {
     }
   }
 
-  double value(size_t row) const {
+  // Twice the share of pairs of queries that disagree.
+  double doubled_share(size_t row) const {
     return pairs_[row] > 0 ? sums_[row] / static_cast<double>(pairs_[row]) : kUndefined;
   }
 
@@ -227,7 +229,7 @@ at::Tensor measure_plasticity(const PlasticitySample& queries, const PlasticityS
   for (int64_t index = 0; index < width; ++index) {
     const PlasticityPlan::Bucket& bucket = plan.buckets[static_cast<size_t>(index)];
     if (bucket.steps == 0) continue;
-    BucketSums sums(plan, bucket);
+    BucketDisagreement disagreement(plan, bucket);
     const at::Tensor q =
         queries.vectors.select(1, bucket.number).index_select(0, bucket.rows).mul_(bucket.there);
     for (int64_t first = 0; first < plan.documents; first += kTogether) {
@@ -237,11 +239,11 @@ at::Tensor measure_plasticity(const PlasticitySample& queries, const PlasticityS
       const at::Tensor logits = at::mm(k, q.t()).contiguous();  // [count * earlier, columns]
       const float* data = logits.const_data_ptr<float>();
       for (int64_t i = 0; i < count; ++i) {
-        sums.add(static_cast<size_t>(first + i), data + i * bucket.number * logits.size(1));
+        disagreement.add(static_cast<size_t>(first + i), data + i * bucket.number * logits.size(1));
       }
     }
     for (int64_t row = 0; row <= plan.replicates; ++row) {
-      found[row][index] = sums.value(static_cast<size_t>(row));
+      found[row][index] = disagreement.doubled_share(static_cast<size_t>(row));
     }
   }
   return found;

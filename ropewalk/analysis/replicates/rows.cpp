@@ -10,8 +10,8 @@ namespace ropewalk {
 
 at::Tensor RowReplicates::sum(int64_t column) const { return numbers.select(2, column).sum(1); }
 
-at::Tensor RowReplicates::mean(int64_t column, int64_t of) const {
-  const at::Tensor below = sum(of);
+at::Tensor RowReplicates::ratio(int64_t column, int64_t divisor) const {
+  const at::Tensor below = sum(divisor);
   return at::where(below > 0, sum(column) / below, kUndefined);
 }
 

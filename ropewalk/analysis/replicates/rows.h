@@ -17,9 +17,11 @@ struct RowReplicates {
   double largest = 0;      // logit of all rows
   double longest = 0;      // the length of the longest query
 
-  at::Tensor sum(int64_t column) const;  // [replicates]
-  // Of one column's sums over another's, or over those of rows: [replicates]; NaN of no rows.
-  at::Tensor mean(int64_t column, int64_t of = RowNumber::rows) const;
+  // A column's sum over all octaves: [replicates].
+  at::Tensor sum(int64_t column) const;
+  // The sum of `column` divided by the sum of `divisor`: [replicates]; NaN where that is 0.
+  at::Tensor ratio(int64_t column, int64_t divisor) const;
+  at::Tensor mean_over_rows(int64_t column) const { return ratio(column, RowNumber::rows); }
 };
 
 // Of a KV head: the length of its longest key.

@@ -26,8 +26,8 @@ struct Pairing {
 };
 Pairing pairing(const CheckpointTable& from, const CheckpointTable& to);
 
-// Uses the replicates of both sides where they are paired (`sizes` are the tokens of the blocks),
-// else both standard errors.
+// Returns `to` less `from`. Its error comes from the replicates of both where they are paired, with
+// `sizes` the tokens of each block, and from both standard errors otherwise.
 Change subtract(const Estimate& from, const Estimate& to, const std::vector<double>& sizes,
                 const Pairing& pairing);
 

@@ -20,9 +20,9 @@ Json describe(const SeriesMean& mean) {
   return {{"value", list_of(mean.value)}, {"se", list_of(mean.se)}, {"heads", mean.heads}};
 }
 
-// Heads with other points, as in layers whose attention slides, have a mean of their own. Returns
-// the mean over the most heads; null: there is none.
-const SeriesMean* widest_mean(const std::vector<SeriesMean>& means, int64_t rope) {
+// Heads whose points differ, as in layers with sliding attention, have a mean of their own. Returns
+// the mean that is taken over the most heads; null where there is none.
+const SeriesMean* mean_over_most_heads(const std::vector<SeriesMean>& means, int64_t rope) {
   const auto heads = [](const SeriesMean& mean) {
     return mean.heads.empty() ? 0 : *std::max_element(mean.heads.begin(), mean.heads.end());
   };
@@ -90,7 +90,7 @@ Json summarize_curves(const CheckpointTable& checkpoint, int64_t rope) {
   Json curves;
   for (size_t index = 0; index < checkpoint.series.size(); ++index) {
     if (series()[index]->table != SeriesTable::curves) continue;
-    const SeriesMean* const mean = widest_mean(checkpoint.series[index].means, rope);
+    const SeriesMean* const mean = mean_over_most_heads(checkpoint.series[index].means, rope);
     if (mean == nullptr) continue;
     Json& curve = curves[series()[index]->key];
     curve = describe(*mean);
@@ -122,7 +122,7 @@ bool fill_series_errors(std::vector<SeriesMean>& means, size_t index,
         mean.rope == SeriesMean::kAll ? summary : member(summary, mean.rope == 1 ? "rope" : "nope");
     const Json& curve = member(member(member(group, "curves"), checkpoint.label), key);
     // The summary has the mean over the most heads alone.
-    if (curve.is_null() || &mean != widest_mean(means, mean.rope)) continue;
+    if (curve.is_null() || &mean != mean_over_most_heads(means, mean.rope)) continue;
     const bool found = same(member(curve, "x"), points) && take(mean, curve);
     agrees = agrees && found;
   }

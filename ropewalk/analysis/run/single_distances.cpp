@@ -12,21 +12,21 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-bool has_single(const CheckpointTable& checkpoint) {
+bool has_single_distance_flag(const CheckpointTable& checkpoint) {
   return std::any_of(checkpoint.head_flag.begin(), checkpoint.head_flag.end(),
                      [](const std::string& flag) { return holds_flag(flag, kSingleDistances); });
 }
 
 constexpr const char* kCurves[] = {"dist_pred", "dist_actual"};
 
-bool has_curves(const CheckpointTable& checkpoint) {
+bool has_distance_curves(const CheckpointTable& checkpoint) {
   return std::any_of(std::begin(kCurves), std::end(kCurves), [&](const char* key) {
     const size_t index = series_index(key);
     return index < checkpoint.series.size() && !checkpoint.series[index].value.empty();
   });
 }
 
-void empty(CheckpointTable& checkpoint) {
+void clear_distance_numbers(CheckpointTable& checkpoint) {
   for (const char* key : {"dist_r", "dist_content"}) {
     HeadColumn& column = checkpoint.columns.at(statistic_index(key));
     for (auto* numbers : {&column.value, &column.se, &column.replicates}) {
@@ -48,15 +48,16 @@ void empty(CheckpointTable& checkpoint) {
 
 std::vector<std::string> leave_out_single_distances(std::vector<CheckpointTable>& checkpoints) {
   const bool windows =
-      std::any_of(checkpoints.begin(), checkpoints.end(),
-                  [](const CheckpointTable& one) { return has_curves(one) && !has_single(one); });
-  std::vector<std::string> emptied;
+      std::any_of(checkpoints.begin(), checkpoints.end(), [](const CheckpointTable& one) {
+        return has_distance_curves(one) && !has_single_distance_flag(one);
+      });
+  std::vector<std::string> cleared;
   for (CheckpointTable& checkpoint : checkpoints) {
-    if (!windows || !has_single(checkpoint)) continue;
-    empty(checkpoint);
-    emptied.push_back(checkpoint.label);
+    if (!windows || !has_single_distance_flag(checkpoint)) continue;
+    clear_distance_numbers(checkpoint);
+    cleared.push_back(checkpoint.label);
   }
-  return emptied;
+  return cleared;
 }
 
 }  // namespace ropewalk

@@ -14,7 +14,7 @@ std::vector<double> thetas(const HeadReplicates& head) {
 }
 
 template <const Bands& (*Of)(const HeadReplicates&), at::Tensor Bands::*Member>
-at::Tensor numbers(const HeadReplicates& head) {
+at::Tensor values_per_pair(const HeadReplicates& head) {
   const at::Tensor& found = Of(head).*Member;
   if (found.defined()) return found;
   return at::full({head.blocks() + 1, head.rope->layer->pairs()}, kUndefined, at::kDouble);
@@ -27,24 +27,26 @@ const std::vector<SeriesStatistic>& bands() {
   static const std::vector<SeriesStatistic> kList{
       {"energy_q", "energy of queries",
        "mean squared length of queries in the pair, as attention sees them", SeriesTable::bands,
-       Hue::queries, 0, kAny, thetas, numbers<query_bands, &Bands::energy>},
+       Hue::queries, 0, kAny, thetas, values_per_pair<query_bands, &Bands::energy>},
       {"energy_k", "energy of keys",
        "mean squared length of keys in the pair, as attention sees them", SeriesTable::bands,
-       Hue::keys, 0, kAny, thetas, numbers<key_bands, &Bands::energy>},
+       Hue::keys, 0, kAny, thetas, values_per_pair<key_bands, &Bands::energy>},
       {"rope_var_q", "variance of queries from turning",
        "share of the variance of queries in the pair that they do not have before RoPE",
-       SeriesTable::bands, Hue::queries, -kAny, 1, thetas, numbers<query_bands, &Bands::rope_var>},
+       SeriesTable::bands, Hue::queries, -kAny, 1, thetas,
+       values_per_pair<query_bands, &Bands::rope_var>},
       {"rope_var_k", "variance of keys from turning",
        "share of the variance of keys in the pair that they do not have before RoPE",
-       SeriesTable::bands, Hue::keys, -kAny, 1, thetas, numbers<key_bands, &Bands::rope_var>},
+       SeriesTable::bands, Hue::keys, -kAny, 1, thetas,
+       values_per_pair<key_bands, &Bands::rope_var>},
       {"mrl_q", "concentration of queries",
        "length of the mean over the mean length of queries in the pair before RoPE, of tokens from "
        "position 4 on: 1 where all point one way",
-       SeriesTable::bands, Hue::queries, 0, 1, thetas, numbers<query_bands, &Bands::mrl>},
+       SeriesTable::bands, Hue::queries, 0, 1, thetas, values_per_pair<query_bands, &Bands::mrl>},
       {"mrl_k", "concentration of keys",
        "length of the mean over the mean length of keys in the pair before RoPE, of tokens from "
        "position 4 on: 1 where all point one way",
-       SeriesTable::bands, Hue::keys, 0, 1, thetas, numbers<key_bands, &Bands::mrl>}};
+       SeriesTable::bands, Hue::keys, 0, 1, thetas, values_per_pair<key_bands, &Bands::mrl>}};
   return kList;
 }
 

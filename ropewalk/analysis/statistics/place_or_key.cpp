@@ -10,8 +10,8 @@ namespace {
 at::Tensor compute(const HeadReplicates& head) {
   const auto rows = row_replicates(head);
   if (!rows) return at::full({head.blocks() + 1, 3}, kUndefined, at::kDouble);
-  const at::Tensor index = rows->mean(RowNumber::positional, RowNumber::moved_rows);
-  const at::Tensor key = rows->mean(RowNumber::symbolic, RowNumber::moved_rows);
+  const at::Tensor index = rows->ratio(RowNumber::positional, RowNumber::moved_rows);
+  const at::Tensor key = rows->ratio(RowNumber::symbolic, RowNumber::moved_rows);
   return at::stack({index, key, 1 - index - key}, 1);
 }
 

@@ -9,10 +9,10 @@ namespace {
 at::Tensor compute(const HeadReplicates& head) {
   const auto rows = row_replicates(head);
   if (!rows) return at::full({head.blocks() + 1, 1}, kUndefined, at::kDouble);
-  return rows->mean(RowNumber::largest).unsqueeze(1);
+  return rows->mean_over_rows(RowNumber::largest).unsqueeze(1);
 }
 
-// Of the whole sample alone: extremes have no standard error.
+// Extremes have no standard error, so they are those of the whole sample alone.
 at::Tensor extremes(const HeadReplicates& head) {
   at::Tensor numbers = at::full({1, 3}, kUndefined, at::kDouble);
   const auto rows = row_replicates(head);

@@ -12,10 +12,10 @@ at::Tensor compute(const HeadReplicates& head) {
   if (!rows) return at::full({head.blocks() + 1, 6}, kUndefined, at::kDouble);
   std::vector<at::Tensor> numbers;
   for (int64_t i = 0; i < static_cast<int64_t>(std::size(kFar)); ++i) {
-    numbers.push_back(rows->mean(RowNumber::far + i, RowNumber::far_rows + i));
+    numbers.push_back(rows->ratio(RowNumber::far + i, RowNumber::far_rows + i));
   }
-  numbers.push_back(rows->mean(RowNumber::entropy));
-  numbers.push_back(rows->mean(RowNumber::reach, RowNumber::late));
+  numbers.push_back(rows->mean_over_rows(RowNumber::entropy));
+  numbers.push_back(rows->ratio(RowNumber::reach, RowNumber::late));
   return at::stack(numbers, 1);
 }
 

@@ -12,12 +12,13 @@ at::Tensor compute(const HeadReplicates& head) {
   using Row = RowNumber;
   // A model without learned sinks gives them nothing.
   const at::Tensor sinks = rows->sum(Row::learned)[0] > 0;
-  const at::Tensor learned = at::where(sinks, rows->mean(Row::learned), kUndefined);
-  return at::stack({rows->mean(Row::sink), rows->mean(Row::first4), learned, rows->mean(Row::self),
-                    rows->mean(Row::previous, Row::previous_rows),
-                    rows->mean(Row::echo, Row::echo_rows), rows->mean(Row::echo, Row::echo_chance),
-                    rows->mean(Row::copy, Row::copy_rows), rows->mean(Row::copy, Row::copy_chance)},
-                   1);
+  const at::Tensor learned = at::where(sinks, rows->mean_over_rows(Row::learned), kUndefined);
+  return at::stack(
+      {rows->mean_over_rows(Row::sink), rows->mean_over_rows(Row::first4), learned,
+       rows->mean_over_rows(Row::self), rows->ratio(Row::previous, Row::previous_rows),
+       rows->ratio(Row::echo, Row::echo_rows), rows->ratio(Row::echo, Row::echo_chance),
+       rows->ratio(Row::copy, Row::copy_rows), rows->ratio(Row::copy, Row::copy_chance)},
+      1);
 }
 
 }  // namespace

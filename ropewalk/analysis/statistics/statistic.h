@@ -99,7 +99,7 @@ struct Statistic {
   Granularity per = Granularity::component;  // heads.csv: per head
   bool error = true;                         // whether it has a standard error
   Unit unit = Unit::one;
-  bool of_rows = false;  // of rows of attention, which moves with the context alone
+  bool of_rows = false;  // is of rows of attention, so that it changes when only the context does
   Sign sign = Sign::own;
   std::string
       // with Sign::rule: the key of the statistic whose changes are used in place of its own

@@ -60,7 +60,7 @@ DirectReading::~DirectReading() {
   if (cached_ >= 0) ::close(cached_);
 }
 
-bool DirectReading::missing(int64_t offset, int64_t size) const {
+bool DirectReading::has_unrequested_bytes(int64_t offset, int64_t size) const {
   for (int64_t piece = offset / piece_; piece * piece_ < offset + size; ++piece) {
     if (states_[static_cast<size_t>(piece)] == State::unread) return true;
   }

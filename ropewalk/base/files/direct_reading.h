@@ -25,8 +25,8 @@ class DirectReading {
   DirectReading(const DirectReading&) = delete;
   DirectReading& operator=(const DirectReading&) = delete;
 
-  // Whether some of [offset, offset + size) has not been requested by anybody.
-  bool missing(int64_t offset, int64_t size) const;
+  // Whether any byte of [offset, offset + size) has not been requested by any thread yet.
+  bool has_unrequested_bytes(int64_t offset, int64_t size) const;
   // Reads [offset, offset + size).
   void read(int64_t offset, int64_t size);
   // Waits until everything in [offset, offset + size) that has been requested is there.

@@ -5,7 +5,7 @@
 namespace ropewalk {
 
 // Loops over float32 numbers on the CPU, of which a row of attention with moved keys is made
-// (moved_keys_cpu.h). Arrays may be read, and products written, up to a tile behind their end.
+// (moved_keys.h). Arrays may be read, and products written, up to a tile behind their end.
 inline constexpr int64_t kMovedKeyTile = 32;
 
 // queries [lines, d] times `count` keys, columns of [d, stride]: [lines, size], of which the last

@@ -1,177 +1,213 @@
 #include "ropewalk/kernels/attention/moved_keys.h"
 
 #include <algorithm>
+#include <cmath>
+#include <vector>
 
 #include "ropewalk/kernels/attention/key_moves.h"
-#include "ropewalk/kernels/attention/moved_keys_cpu.h"
-#include "ropewalk/kernels/gpu/host_numbers.h"
+#include "ropewalk/kernels/attention/moved_key_loops.h"
 
 namespace ropewalk {
 namespace {
 
-// Runs of keys side by side, each in as many columns as the longest one needs.
-class RunColumns {
+// Rows of some heads in runs of keys.
+class MovedRows {
  public:
-  RunColumns(const QueryRows& all, const UncappedRows& rows) : device_(all.q.device()) {
-    const int64_t last = all.t[rows.end - 1];
-    const int64_t shortest = shortest_run(all.seen(last));
-    std::vector<int64_t> runs = key_runs(all.seed, QueryRows::kFirstKey, shortest, last + 1);
-    std::vector<int64_t> moves, ts, firsts;
-    size_t unseen = 0;  // by all of these rows
-    while (runs[unseen + 1] <= rows.from) ++unseen;
-    for (size_t row = rows.begin; row < rows.end; ++row) {
-      const int64_t t = all.t[row], first = std::max(all.first_seen(t), QueryRows::kFirstKey);
-      const std::vector<int64_t> own = run_moves(runs, all.seed, first, t);
-      moves.insert(moves.end(), own.begin() + static_cast<std::ptrdiff_t>(unseen), own.end());
-      ts.push_back(t);
-      firsts.push_back(first);
+  MovedRows(const QueryRows& all, const UncappedRows& rows)
+      : all_(all),
+        rows_(rows),
+        heads_(all.heads()),
+        count_(rows.logits.size(1)),
+        d_(all.q.size(2)),
+        width_(rows.logits.size(2) + kMovedKeyTile),
+        last_(all.t[rows.end - 1]),
+        centred_(static_cast<size_t>(heads_ * count_ * width_), 0.0F),
+        lines_(static_cast<size_t>(heads_ * count_)) {
+    for (int64_t row = 0; row < count_; ++row) {
+      const int64_t t = all.t[rows.begin + static_cast<size_t>(row)];
+      t_.push_back(t);
+      first_.push_back(std::max(all.first_seen(t), QueryRows::kFirstKey));
     }
-    runs.erase(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(unseen));
-    count_ = static_cast<int64_t>(runs.size()) - 1;
-    longest_ = 2 * shortest - 1;
-    index(runs, last);
-    const auto column = [&](const std::vector<int64_t>& x) {
-      return on_device(x, device_).unsqueeze(1);
-    };
-    const at::Tensor keys = on_device(keys_, device_);
-    moves_ = on_device(moves, device_).view({-1, count_});
-    t_ = column(ts);
-    seen_ = keys.ge(column(firsts)).logical_and_(keys.le(t_)).logical_and_(keys.ge(0));
-    indexes_ = keys + by_column(moves_);
-    // Of what no row sees the first key of all stands in.
-    index_ = keys.clamp_min(rows.from);
-    padding_ = keys.lt(rows.from);
+    if (all.scores.slopes.defined()) slopes_ = all.scores.slopes.to(at::kFloat).contiguous();
+    centre();
   }
 
-  int64_t count() const { return count_; }
-  int64_t longest() const { return longest_; }
-  const at::Tensor& keys() const { return index_; }       // [columns]
-  const at::Tensor& padding() const { return padding_; }  // [columns] bool: no key at all
-  const at::Tensor& seen() const { return seen_; }        // [rows, columns] bool
-  const at::Tensor& indexes() const {
-    return indexes_;
-  }                                                   // [rows, columns]: where keys come to stand
-  const at::Tensor& moves() const { return moves_; }  // [rows, runs]
-  const at::Tensor& t() const { return t_; }          // [rows, 1]
-  // [rows, runs] → [rows, columns]
-  at::Tensor by_column(const at::Tensor& x) const {
-    return x.unsqueeze(2).expand({x.size(0), count_, longest_}).reshape({x.size(0), -1});
+  void add_runs() {
+    const int64_t shortest = shortest_run(all_.seen(last_));
+    const std::vector<int64_t> runs =
+        key_runs(all_.seed, QueryRows::kFirstKey, shortest, last_ + 1);
+    for (int64_t row = 0; row < count_; ++row) {
+      moves_.push_back(run_moves(runs, all_.seed, first_[static_cast<size_t>(row)],
+                                 t_[static_cast<size_t>(row)]));
+    }
+    size_ = 2 * shortest + kMovedKeyTile;
+    queries_ = all_.q.slice(1, static_cast<int64_t>(rows_.begin), static_cast<int64_t>(rows_.end))
+                   .mul(all_.scores.scale)
+                   .contiguous();
+    for (size_t run = 0; run + 1 < runs.size(); ++run) {
+      const int64_t begin = std::max(runs[run], rows_.from),
+                    end = std::min(runs[run + 1], last_ + 1);
+      if (begin < end) add_run(run, begin, end);
+    }
+  }
+
+  MovedKeys found() const {
+    const at::Tensor made = at::zeros({3, heads_, count_}, at::kFloat);
+    auto numbers = made.accessor<float, 3>();
+    for (int64_t head = 0; head < heads_; ++head) {
+      for (int64_t row = 0; row < count_; ++row) {
+        const Line& line = lines_[index(head, row)];
+        const double n = keys_of(row);
+        const double variance = line.sums.squares - line.sums.x * line.sums.x / n;
+        const double floor = (n * line.mean * line.mean + line.before) * kStillLogits;
+        if (!(line.before > floor && variance > floor)) continue;
+        const double size = std::sqrt(variance * line.before);
+        const auto correlation = [&](double with) {
+          return static_cast<float>(std::clamp(with / size, -1.0, 1.0));
+        };
+        numbers[0][head][row] = correlation(line.sums.with_place);
+        numbers[1][head][row] = correlation(line.sums.with_key);
+        numbers[2][head][row] = 1;
+      }
+    }
+    return {made[0], made[1], made[2]};
   }
 
  private:
-  void index(const std::vector<int64_t>& runs, int64_t last) {
-    for (size_t run = 0; run + 1 < runs.size(); ++run) {
-      for (int64_t i = 0; i < longest_; ++i) {
-        const int64_t key = runs[run] + i;
-        keys_.push_back(key < runs[run + 1] && key <= last ? key : -1);
+  struct Line {
+    double mean = 0, before = 0;
+    MovedSums sums;
+  };
+
+  size_t index(int64_t head, int64_t row) const { return static_cast<size_t>(head * count_ + row); }
+  double keys_of(int64_t row) const {
+    const auto at = static_cast<size_t>(row);
+    return static_cast<double>(std::max<int64_t>(0, t_[at] + 1 - first_[at]));
+  }
+  // A head's and row's logits about their mean, from the first key of all on.
+  float* centred(int64_t head, int64_t row) {
+    return centred_.data() + static_cast<int64_t>(index(head, row)) * width_;
+  }
+
+  void centre() {
+    const at::Tensor logits = rows_.logits.contiguous();
+    const float* all = logits.const_data_ptr<float>();
+    const int64_t keys = logits.size(2);
+    for (int64_t head = 0; head < heads_; ++head) {
+      for (int64_t row = 0; row < count_; ++row) {
+        Line& line = lines_[index(head, row)];
+        const float* from = all + (head * count_ + row) * keys;
+        float* to = centred(head, row);
+        const auto at = static_cast<size_t>(row);
+        const int64_t begin = first_[at] - rows_.from, end = t_[at] + 1 - rows_.from;
+        const int64_t n = std::max<int64_t>(end - begin, 0);
+        double squares = 0;
+        line.mean = n > 0 ? sum_of(from + begin, n, squares) / static_cast<double>(n) : 0;
+        subtract(from + begin, n, static_cast<float>(line.mean), to + begin);
+        sum_of(to + begin, n, line.before);
       }
     }
   }
 
-  at::Device device_;
-  int64_t count_ = 0, longest_ = 0;
-  std::vector<int64_t> keys_;  // -1: none
-  at::Tensor moves_, t_, seen_, indexes_, index_, padding_;
-};
-
-// q turned back as far as the keys of each run move: [KV heads, runs, heads of each, rows, d_head].
-at::Tensor turned_queries(const QueryRows& all, const at::Tensor& q, const at::Tensor& moves) {
-  const int64_t rows = moves.size(0), runs = moves.size(1), pairs = all.cos.size(1);
-  const at::Tensor flat = moves.t().reshape({-1});  // [runs · rows]
-  const auto table = [&](const at::Tensor& x) {
-    // Without what RoPE multiplies by beside turning, which q and k have already.
-    return x.index_select(0, flat.abs())
-        .div_(all.cos.slice(0, 0, 1))
-        .view({1, runs, 1, rows, pairs});
-  };
-  const at::Tensor cos = table(all.cos);
-  const at::Tensor sin = table(all.sin) * flat.sign().view({1, runs, 1, rows, 1});
-  const at::Tensor each = q.unsqueeze(1);  // [KV heads, 1, heads of each, rows, d_head]
-  const at::Tensor turning = each.narrow(4, 0, 2 * pairs);
-  const auto part = [&](const at::Tensor& x, int64_t second) {
-    return all.interleaved ? x.slice(4, second, std::nullopt, 2)
-                           : x.narrow(4, second * pairs, pairs);
-  };
-  const at::Tensor made = at::empty({q.size(0), runs, q.size(1), rows, q.size(3)}, q.options());
-  const at::Tensor a = part(turning, 0), b = part(turning, 1),
-                   turned = made.narrow(4, 0, 2 * pairs);
-  part(turned, 0).copy_(a * cos).add_(b * sin);
-  part(turned, 1).copy_(b * cos).sub_(a * sin);
-  const int64_t rest = q.size(3) - 2 * pairs;
-  if (rest > 0) made.narrow(4, 2 * pairs, rest).copy_(each.narrow(4, 2 * pairs, rest));
-  return made;
-}
-
-// Logits of the moved keys by what RoPE makes of them: [heads, rows, columns].
-at::Tensor turned_logits(const QueryRows& all, const UncappedRows& rows,
-                         const RunColumns& columns) {
-  const int64_t heads = all.heads(), count = static_cast<int64_t>(rows.end - rows.begin);
-  const int64_t d = all.q.size(2);
-  at::Tensor keys = all.k.index_select(1, columns.keys());  // [KV heads, columns, d_head]
-  bool alike = heads % keys.size(0) == 0;
-  for (int64_t i = 0; alike && i < heads; ++i) {
-    alike = all.kv[static_cast<size_t>(i)] == i / (heads / keys.size(0));
+  void add_run(size_t run, int64_t begin, int64_t end) {
+    for (int64_t head = 0; head < heads_;) {
+      int64_t next = head + 1;
+      const int64_t kv = all_.kv[static_cast<size_t>(head)];
+      while (next < heads_ && all_.kv[static_cast<size_t>(next)] == kv) ++next;
+      const int64_t lines = (next - head) * count_;
+      moved_.resize(static_cast<size_t>(lines * size_));
+      if (all_.cos.defined()) {
+        turned_.resize(static_cast<size_t>(lines * d_));
+        for (int64_t row = 0; row < count_; ++row) turn(head, next, row, run);
+        const int64_t stride = all_.columns.size(2);
+        multiply_keys(turned_.data(), lines, d_,
+                      all_.columns.const_data_ptr<float>() + kv * d_ * stride + begin, stride,
+                      end - begin, moved_.data(), size_);
+      }
+      for (int64_t line = 0; line < lines; ++line) {
+        add_line(head + line / count_, line % count_, run, begin, end,
+                 moved_.data() + line * size_);
+      }
+      head = next;
+    }
   }
-  if (!alike) keys = keys.index_select(0, on_device(all.kv, keys.device()));
-  const int64_t kv = keys.size(0);
-  const at::Tensor q =
-      all.q.slice(1, static_cast<int64_t>(rows.begin), static_cast<int64_t>(rows.end))
-          .mul(all.scores.scale)
-          .view({kv, heads / kv, count, d});
-  const at::Tensor queries = turned_queries(all, q, columns.moves());
-  const at::Tensor made =
-      at::bmm(queries.view({kv * columns.count(), -1, d}),
-              keys.view({kv * columns.count(), columns.longest(), d}).transpose(1, 2));
-  return made.view({kv, columns.count(), heads / kv, count, columns.longest()})
-      .permute({0, 2, 3, 1, 4})
-      .reshape({heads, count, -1});
-}
+
+  // `moved` is of the keys from `begin` on.
+  void add_line(int64_t head, int64_t row, size_t run, int64_t begin, int64_t end, float* moved) {
+    const auto at = static_cast<size_t>(row);
+    const int64_t from = std::max(begin, first_[at]), to = std::min(end, t_[at] + 1);
+    if (from >= to) return;
+    const int64_t move = moves_[at][run];
+    Line& line = lines_[index(head, row)];
+    const float* logits = centred(head, row) - rows_.from;  // by position
+    float mean = static_cast<float>(line.mean);
+    const float slope = slopes_.defined() ? slopes_.const_data_ptr<float>()[head] : 0;
+    if (!all_.cos.defined()) {
+      for (int64_t key = from; key < to; ++key) {
+        moved[key - begin] = logits[key] + slope * static_cast<float>(move);
+      }
+      mean = 0;
+    } else if (slope != 0) {
+      for (int64_t key = from; key < to; ++key) {
+        moved[key - begin] -= slope * static_cast<float>(t_[at] - key - move);
+      }
+    }
+    add_products(moved + (from - begin), logits + from, logits + from + move, to - from, mean,
+                 line.sums);
+  }
+
+  // Queries of a row turned back as far as keys move, without what RoPE multiplies by beside
+  // turning, which queries and keys have already.
+  void turn(int64_t head, int64_t end, int64_t row, size_t run) {
+    const int64_t pairs = all_.cos.size(1), move = moves_[static_cast<size_t>(row)][run];
+    const float* factor = all_.cos.const_data_ptr<float>();
+    const float* cos = factor + std::abs(move) * pairs;
+    const float* sin = all_.sin.const_data_ptr<float>() + std::abs(move) * pairs;
+    const float sign = move < 0 ? -1.0F : 1.0F;
+    angle_.resize(static_cast<size_t>(2 * pairs));
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+      const float own = 1 / factor[pair];
+      angle_[static_cast<size_t>(pair)] = cos[pair] * own;
+      angle_[static_cast<size_t>(pairs + pair)] = sin[pair] * (own * sign);
+    }
+    const int64_t step = all_.interleaved ? 2 : 1, apart = all_.interleaved ? 1 : pairs;
+    for (int64_t one = head; one < end; ++one) {
+      const float* query = queries_.const_data_ptr<float>() + (one * count_ + row) * d_;
+      float* to = turned_.data() + ((one - head) * count_ + row) * d_;
+      turn_pairs(query, angle_.data(), angle_.data() + pairs, pairs, step, apart, to);
+      std::copy(query + 2 * pairs, query + d_, to + 2 * pairs);
+    }
+  }
+
+  const QueryRows& all_;
+  const UncappedRows& rows_;
+  int64_t heads_, count_, d_, width_, last_;
+  int64_t size_ = 0;                // of the longest run, and a tile
+  std::vector<int64_t> t_, first_;  // of each row: its position, and the first key it sees
+  std::vector<float> centred_;      // [heads, rows, width]
+  std::vector<Line> lines_;         // [heads, rows]
+  std::vector<std::vector<int64_t>> moves_;
+  std::vector<float> angle_, turned_, moved_;
+  at::Tensor queries_;  // [heads, rows, d_head], times the scale
+  at::Tensor slopes_;
+};
 
 }  // namespace
 
 MovedKeys move_keys(const QueryRows& all, const UncappedRows& rows) {
-  return all.q.device().is_cpu() ? move_keys_cpu(all, rows) : move_keys_by_operations(all, rows);
+  MovedRows moved(all, rows);
+  moved.add_runs();
+  return moved.found();
 }
 
-MovedKeys move_keys_by_operations(const QueryRows& all, const UncappedRows& rows) {
-  const RunColumns columns(all, rows);
-  const int64_t heads = all.heads(), count = rows.logits.size(1), keys = rows.logits.size(2);
-  const at::Tensor n = rows.seen.sum(1);  // [rows]
-  const at::Tensor mean =
-      at::bmm(rows.logits.transpose(0, 1), rows.seen.unsqueeze(2)).transpose(0, 1) /
-      n.view({1, count, 1});  // [heads, rows, 1]
-  // About the mean; behind the keys, and where the row sees none, 0.
-  const at::Tensor centred = at::zeros({heads, count, keys + 1}, rows.logits.options());
-  at::Tensor there = centred.narrow(2, 0, keys);
-  at::sub_out(there, rows.logits, mean).mul_(rows.seen);
-  const auto index = [&](const at::Tensor& key, const at::Tensor& known) {
-    return at::where(known, key - rows.from, keys);
-  };
-  const at::Tensor of_key =
-      centred.index_select(2, index(columns.keys(), columns.padding().logical_not()));
-  const at::Tensor at_place = centred.gather(
-      2, index(columns.indexes(), columns.seen()).unsqueeze(0).expand({heads, -1, -1}));
-  const at::Tensor& slopes = all.scores.slopes;
-  at::Tensor moved;
-  if (all.cos.defined()) {
-    moved = turned_logits(all, rows, columns).sub_(mean);
-    if (slopes.defined()) moved.sub_(slopes.view({-1, 1, 1}) * (columns.t() - columns.indexes()));
-  } else {
-    moved = of_key + slopes.view({-1, 1, 1}) * columns.by_column(columns.moves());
-  }
-  moved.mul_(columns.seen());
-  const at::Tensor sum = moved.sum(2);
-  const at::Tensor variance = at::linalg_vecdot(moved, moved) - sum.square() / n;
-  const at::Tensor before = at::linalg_vecdot(centred, centred);
-  // Below it a variance is rounding.
-  constexpr double kStill = 1e-10;
-  const at::Tensor floor = (n * mean.squeeze(2).square() + before) * kStill;
-  const at::Tensor known = before.gt(floor).logical_and_(variance.gt(floor));
-  const at::Tensor size = (variance.clamp_min(0) * before).sqrt();
-  const auto correlation = [&](const at::Tensor& with) {
-    return at::where(known, (at::linalg_vecdot(moved, with) / size).clamp(-1, 1), 0.0);
-  };
-  return {correlation(at_place), correlation(of_key), known.to(at::kFloat)};
+at::Tensor key_columns(const at::Tensor& keys) {
+  // More, so that a tile may be read; and an odd number of cache lines, as of a power of two all
+  // columns would share their places in a cache.
+  constexpr int64_t kLine = 64 / sizeof(float);
+  const int64_t lines = (keys.size(1) + kMovedKeyTile + kLine) / kLine | 1;
+  const at::Tensor columns = at::zeros({keys.size(0), keys.size(2), lines * kLine}, at::kFloat);
+  columns.narrow(2, 0, keys.size(1)).copy_(keys.transpose(1, 2));
+  return columns;
 }
 
 }  // namespace ropewalk

@@ -22,9 +22,11 @@ struct MovedKeys {
   at::Tensor known;
 };
 
-// Of rows with the same shortest_run() in a layer that has places: on a CPU by loops
-// (moved_keys_cpu.h), elsewhere by torch's operations, which work on a CPU too.
+// Of rows with the same shortest_run() in a layer that has places, float32 on the CPU.
+// QueryRows::columns must be there where RoPE turns keys.
 MovedKeys move_keys(const QueryRows& all, const UncappedRows& rows);
-MovedKeys move_keys_by_operations(const QueryRows& all, const UncappedRows& rows);
+
+// Keys as move_keys() reads them: [KV heads, T, d_head] → [KV heads, d_head, T and a few more].
+at::Tensor key_columns(const at::Tensor& keys);
 
 }  // namespace ropewalk

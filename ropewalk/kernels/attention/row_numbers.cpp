@@ -5,13 +5,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <limits>
 
 #include "ropewalk/kernels/attention/moved_keys.h"
-#include "ropewalk/kernels/attention/moved_keys_cpu.h"
 #include "ropewalk/kernels/attention/row_spans.h"
-#include "ropewalk/kernels/gpu/host_numbers.h"
 
 namespace ropewalk {
 namespace {
@@ -64,7 +61,7 @@ class RowChunk {
   at::Tensor by_row(const Of& of) const {
     std::vector<int64_t> numbers;
     for (size_t row = begin_; row < end_; ++row) numbers.push_back(of(all_.t[row]));
-    return on_device(numbers, all_.q.device());
+    return at::tensor(numbers, at::kLong);
   }
   // [rows] or [heads, rows]
   void set(int64_t column, const at::Tensor& numbers) { numbers_.select(2, column).copy_(numbers); }
@@ -162,7 +159,7 @@ void RowChunk::set_by_distance(const at::Tensor& sums, const at::Tensor& distanc
   for (int64_t part = 0; part < parts; ++part) away.push_back(distance_part_begin(part));
   for (const int64_t far : kFar) away.push_back(far + 1);
   // [rows, parts and far ones]: the place of the nearest key so far away
-  const at::Tensor indexes = (t_ - from_).unsqueeze(1) - on_device(away, t_.device()).unsqueeze(0);
+  const at::Tensor indexes = (t_ - from_).unsqueeze(1) - at::tensor(away, at::kLong).unsqueeze(0);
   const at::Tensor beyond =
       sums.gather(2, indexes.clamp_min(0).unsqueeze(0).expand({sums.size(0), -1, -1})) *
       indexes.ge(0);
@@ -250,8 +247,7 @@ int64_t distance_part_begin(int64_t part) { return part == 0 ? 0 : int64_t{1} <<
 
 RowNumbers row_numbers(const QueryRows& given, int64_t parts) {
   QueryRows rows = given;
-  const bool cpu = rows.q.device().is_cpu();
-  if (cpu && rows.cos.defined()) rows.columns = key_columns(rows.k);
+  if (rows.cos.defined()) rows.columns = key_columns(rows.k);
   const auto numbers = rows.q.options().dtype(at::kDouble);
   RowNumbers all{at::zeros({rows.heads(), rows.rows(), Row::count}, numbers),
                  at::empty({rows.heads(), rows.rows(), parts}, numbers),
@@ -267,21 +263,17 @@ RowNumbers row_numbers(const QueryRows& given, int64_t parts) {
       strongest[i] = chunk.strongest();
     }
   };
-  const auto count = static_cast<int64_t>(spans.size());
-  if (cpu) {
-    at::parallel_for(0, count, 1, compute);  // operations on small tensors use one core
-  } else {
-    compute(0, count);
-  }
+  // Operations on small tensors use one core.
+  at::parallel_for(0, static_cast<int64_t>(spans.size()), 1, compute);
   all.strongest = strongest_of(strongest);
   return all;
 }
 
 int64_t row_numbers_workspace(int64_t heads, int64_t kv_heads, int64_t rows, int64_t tokens,
-                              int64_t d_head, const at::Device& device) {
+                              int64_t d_head) {
   constexpr auto kSingle = static_cast<int64_t>(sizeof(float));
-  const int64_t threads = device.is_cuda() ? 1 : at::get_num_threads();
-  const int64_t together = std::min(rows, threads * chunk_rows(heads, tokens, d_head, device));
+  const int64_t together =
+      std::min(rows, at::get_num_threads() * chunk_rows(heads, tokens, d_head));
   // Logits, their softmax and its sums; logits about their mean, of moved keys, and of the same
   // places and keys. The keys and those of runs; places of keys; the rows' numbers.
   const int64_t logits = 8 * together * row_size(heads, tokens, d_head) * kSingle;

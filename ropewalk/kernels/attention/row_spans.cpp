@@ -11,9 +11,9 @@ int64_t row_size(int64_t heads, int64_t keys, int64_t d_head) {
   return heads * (kMost * keys + kRuns * d_head);
 }
 
-int64_t chunk_rows(int64_t heads, int64_t keys, int64_t d_head, const at::Device& device) {
-  const int64_t numbers = int64_t{1} << (device.is_cuda() ? 27 : 19);
-  return std::max<int64_t>(1, numbers / row_size(heads, keys, d_head));
+int64_t chunk_rows(int64_t heads, int64_t keys, int64_t d_head) {
+  constexpr int64_t kNumbers = int64_t{1} << 19;
+  return std::max<int64_t>(1, kNumbers / row_size(heads, keys, d_head));
 }
 
 std::vector<RowSpan> split_rows(const QueryRows& rows) {
@@ -24,7 +24,7 @@ std::vector<RowSpan> split_rows(const QueryRows& rows) {
     size_t end = begin + 1;
     while (end < count && shortest_run(rows.seen(rows.t[end])) == shortest &&
            static_cast<int64_t>(end - begin) <
-               chunk_rows(rows.heads(), rows.t[end] + 1, rows.q.size(2), rows.q.device())) {
+               chunk_rows(rows.heads(), rows.t[end] + 1, rows.q.size(2))) {
       ++end;
     }
     spans.push_back({begin, end});

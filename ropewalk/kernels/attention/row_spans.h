@@ -4,12 +4,12 @@
 
 namespace ropewalk {
 
-// Numbers that a row takes at once: a head's keys, as they are and moved, and on a GPU its query as
-// it is turned for each run of them.
+// Numbers that a row takes at once: a head's keys, as they are and moved, and its query as it is
+// turned for each run of them.
 int64_t row_size(int64_t heads, int64_t keys, int64_t d_head);
 
-// How many rows are computed together: a few on a CPU, so that they stay in its caches.
-int64_t chunk_rows(int64_t heads, int64_t keys, int64_t d_head, const at::Device& device);
+// How many rows are computed together: a few, so that they stay in the caches.
+int64_t chunk_rows(int64_t heads, int64_t keys, int64_t d_head);
 
 struct RowSpan {
   size_t begin, end;

@@ -35,7 +35,7 @@ void plain_chunks(const at::Tensor& x, const at::Tensor& time, const ChunkTensor
   out.products.copy_(at::matmul(centred.transpose(2, 3), centred));
 }
 
-// For float32, and for widths that the tensor-core kernel does not support.
+// Computes moments of float32 vectors, and of widths that the tensor-core kernel does not support.
 void plain_moments(const at::Tensor& x, const at::Tensor& heads, const Positions::Chunks& positions,
                    const ChunkTensors& out) {
   const at::Tensor chosen = x.index_select(0, heads).to(at::kFloat);

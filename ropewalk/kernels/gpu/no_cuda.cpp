@@ -1,6 +1,7 @@
 // Replaces the .cu files in builds without CUDA.
 #include "ropewalk/base/error.h"
 #include "ropewalk/kernels/gpu/passes.h"
+#include "ropewalk/kernels/gpu/row_passes.h"
 
 namespace ropewalk::cuda {
 namespace {
@@ -26,5 +27,9 @@ void run(const JoinPass&, Stream) { refuse(); }
 void run(const FewTokensPass&, Stream) { refuse(); }
 void run(const SumsPass&, Stream) { refuse(); }
 void run(const LagsPass&, Stream) { refuse(); }
+void row_numbers(const RowsPass&, Stream) { refuse(); }
+void moved_keys(const RowsPass&, Stream) { refuse(); }
+void add_rows(const RowsPass&, const RowSumsPass&, const EdgesPass&, Stream) { refuse(); }
+void run(const LongestPass&, Stream) { refuse(); }
 
 }  // namespace ropewalk::cuda

@@ -65,8 +65,9 @@ class PartSums {
     below_.resize(cuts_.size() * static_cast<size_t>(d));
   }
 
-  // Adds to `sums`, single shifts first. q [last - first, d] holds the queries from `first` on, k
-  // the keys of the head from `k_first` on, and `keys` its sums.
+  // Adds the products of these queries to `sums`, which has one number per single shift, then one
+  // per bound. q [last - first, d] holds the queries from token `first` on, k the keys of the head
+  // from token `k_first` on, and `keys` the sums of its keys.
   void add(const at::Tensor& q, int64_t first, const at::Tensor& k, int64_t k_first,
            const KeySums& keys, double* sums) {
     q_ = q.const_data_ptr<float>();

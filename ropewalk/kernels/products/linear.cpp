@@ -95,12 +95,12 @@ void multiply_packed(const at::Tensor& out, const at::Tensor& x, const at::Tenso
   for_blocks(x, matrix, matrix.panels(), [&](const Block& block, int64_t panel) {
     const int64_t column = panel * cpu::kPanel;
     block.multiply(panel, 0);
-    cpu::finish(block.part(0), matrix.width(panel),
-                {.out = out.mutable_data_ptr<float>() + block.row * out.stride(0) + column,
-                 .stride = out.stride(0),
-                 .bias = bias_from(bias, column),
-                 .add = add,
-                 .scale = static_cast<float>(scale)});
+    cpu::store_sums(block.part(0), matrix.width(panel),
+                    {.out = out.mutable_data_ptr<float>() + block.row * out.stride(0) + column,
+                     .stride = out.stride(0),
+                     .bias = bias_from(bias, column),
+                     .add = add,
+                     .scale = static_cast<float>(scale)});
   });
 }
 
@@ -115,16 +115,16 @@ at::Tensor multiply_gated(const at::Tensor& x, const at::Tensor& weight, const a
       const int64_t column = part * half + panel * cpu::kPanel;
       block.multiply(column / cpu::kPanel, part);
       if (!bias.defined()) continue;
-      cpu::finish(block.part(part), cpu::kPanel,
-                  {.out = block.sums + part * cpu::kPanel,
-                   .stride = ScratchLayout::kStride,
-                   .bias = bias_from(bias, column)});
+      cpu::store_sums(block.part(part), cpu::kPanel,
+                      {.out = block.sums + part * cpu::kPanel,
+                       .stride = ScratchLayout::kStride,
+                       .bias = bias_from(bias, column)});
     }
     const StridedRows rows{block.sums, block.count, 1, ScratchLayout::kStride, 0};
     cpu::run(GatePass{.x = rows, .width = cpu::kPanel, .activation = activation}, 0, block.count);
-    cpu::finish(block.part(0), cpu::kPanel,
-                {.out = out.mutable_data_ptr<float>() + block.row * half + panel * cpu::kPanel,
-                 .stride = half});
+    cpu::store_sums(block.part(0), cpu::kPanel,
+                    {.out = out.mutable_data_ptr<float>() + block.row * half + panel * cpu::kPanel,
+                     .stride = half});
   });
   return out;
 }

@@ -32,7 +32,7 @@ const float* panel_of(const PackedMatrix& matrix, int64_t panel, float* room) {
   return room;
 }
 
-ROPEWALK_CLONES void finish(const FloatRows& sums, int64_t columns, const SumsTarget& target) {
+ROPEWALK_CLONES void store_sums(const FloatRows& sums, int64_t columns, const SumsTarget& target) {
   for (int64_t i = 0; i < sums.count; ++i) {
     const float* sum = sums.data + i * sums.stride;
     float* out = target.out + i * target.stride;

@@ -69,6 +69,6 @@ struct SumsTarget {
   bool add = false;
   float scale = 1;
 };
-void finish(const FloatRows& sums, int64_t columns, const SumsTarget& target);
+void store_sums(const FloatRows& sums, int64_t columns, const SumsTarget& target);
 
 }  // namespace ropewalk::cpu

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "ropewalk/kernels/attention/row_columns.h"
 #include "ropewalk/moments/accumulators/accumulator.h"
 
 namespace ropewalk {
@@ -26,17 +27,5 @@ const Accumulator& rows();
 // Positions of a document's rows, ascending: one in each of as many equal parts of the tokens from
 // kFirstTokens on, or all of them. The same for all heads, layers and checkpoints.
 std::vector<int64_t> draw_rows(uint64_t prefix_digest, int64_t tokens, const KeepCount& count);
-
-// Octaves of positions from kFirstTokens on below `context`: [4, 8), [8, 16) …
-int64_t row_octaves(int64_t context);
-int64_t row_octave(int64_t t);
-int64_t row_octave_begin(int64_t octave);
-
-inline constexpr int64_t kEdges = 24;
-inline constexpr int64_t kEdgeTokensAround = 12;  // on each side
-inline constexpr int64_t kEdgeTokens = 2 * kEdgeTokensAround + 1;
-struct EdgeNumber {
-  enum Column : int64_t { document, t, key, p, count };
-};
 
 }  // namespace ropewalk

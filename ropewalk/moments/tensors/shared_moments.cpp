@@ -60,11 +60,11 @@ void SharedMoments::require_complete() const {
   require_unbroken();
 }
 
-void SharedMoments::require_new(int64_t layer, const std::vector<int64_t>& documents) {
+void SharedMoments::require_new_documents(int64_t layer, const std::vector<int64_t>& documents) {
   for (const int64_t document : documents) {
     if (former_.contains(document)) throw UsageError("document {} was already added", document);
   }
-  live().require_new(layer, documents);
+  live().require_new_documents(layer, documents);
 }
 
 void SharedMoments::follow_stream(const at::Device& device) const {
@@ -103,7 +103,7 @@ void SharedMoments::add(int64_t layer, const std::optional<std::vector<int64_t>>
     throw UsageError("q or k is on {}, earlier vectors are on {}; expected one device",
                      device.str(), device_->str());
   }
-  require_new(layer, numbers);
+  require_new_documents(layer, numbers);
   follow_stream(q.device());
   for (int64_t row = 0, count = 0; row < rows; row += count) {
     std::span<const int64_t> some = std::span(numbers).subspan(static_cast<size_t>(row));
@@ -175,7 +175,7 @@ CaptureMoments SharedMoments::all() const {
 
 CaptureMoments sum_of(const SharedMoments& one, const SharedMoments& other, bool renumber) {
   CaptureMoments whole = copy_of(one.all()), part = copy_of(other.all());
-  require_mergeable(whole.info, "the first", part.info, "the second");
+  require_mergeable(whole.info, "the moments left of '+'", part.info, "those right of it");
   const std::set<int64_t> held = indices_of(whole);
   int64_t shift = 0;
   if (renumber && !held.empty()) shift = (*held.rbegin() / whole.blocks() + 1) * whole.blocks();

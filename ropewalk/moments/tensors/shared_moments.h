@@ -60,7 +60,7 @@ class SharedMoments {
   SharedMoments(const TensorShape& shape, std::unique_ptr<TensorCapture> live);
   TensorCapture& live();
   void require_unbroken() const;
-  void require_new(int64_t layer, const std::vector<int64_t>& documents);
+  void require_new_documents(int64_t layer, const std::vector<int64_t>& documents);
   // Kernels of one stream run in order; kernels of another stream wait for them here.
   void follow_stream(const at::Device& device) const;
 

@@ -67,7 +67,7 @@ at::Tensor as_one(const at::Tensor& vectors) {
 KeepOptions kept_of(const TensorShape& shape) {
   KeepOptions keep = shape.keep;
   keep.pre_rope = keep.pre_rope && !shape.config.empty();
-  keep.rows = {};  // how scores come about is not known
+  keep.rows = {};  // rows need attention scores, and tensors do not say how a model computes them
   return keep;
 }
 
@@ -122,7 +122,7 @@ void TensorCapture::add_as_one(int64_t layer, std::span<const int64_t> documents
     throw UsageError("positions: found a tensor of {}, expected one of [{}]",
                      positions->sizes().vec(), tokens);
   }
-  require_new(layer, documents);
+  require_new_documents(layer, documents);
   DocumentPositions& at = positions_of(tokens, positions);
   documents_[layer].insert(documents.begin(), documents.end());
   const c10::NoGradGuard no_autograd;
@@ -152,7 +152,7 @@ void TensorCapture::add_as_one(int64_t layer, std::span<const int64_t> documents
   collect(kPostRope, widest(q, queries), widest(k, keys));
 }
 
-void TensorCapture::require_new(int64_t layer, std::span<const int64_t> documents) const {
+void TensorCapture::require_new_documents(int64_t layer, std::span<const int64_t> documents) const {
   const auto held = documents_.find(layer);
   std::set<int64_t> here;
   for (const int64_t document : documents) {
@@ -207,7 +207,7 @@ CaptureMoments TensorCapture::layer(int64_t number) {
   CaptureInfo info;
   info.ropewalk = version();
   Json described = describe_config(config_);
-  if (!turns_) described.erase("rope");  // it is unknown how vectors were turned
+  if (!turns_) described.erase("rope");  // it is unknown how RoPE rotated the vectors
   info.config = std::move(described);
   info.accumulators = kept_records(collector_.shape());
   info.context = context_;

@@ -49,7 +49,7 @@ class TensorCapture {
                    const at::Tensor& k) const;
 
   // Throws where add() would, for documents that a layer already has or that are given twice.
-  void require_new(int64_t layer, std::span<const int64_t> documents) const;
+  void require_new_documents(int64_t layer, std::span<const int64_t> documents) const;
   // Sets the most tokens per document, where that became known later.
   void set_context(int64_t context) { context_ = context; }
 
@@ -87,7 +87,7 @@ class TensorCapture {
   const RopeTable& table_back(DocumentPositions& document, int rope, int64_t turned,
                               const at::Device& device) const;
 
-  bool turns_;  // it is known how vectors were turned
+  bool turns_;  // whether it is known how RoPE rotated the vectors
   ModelConfig config_;
   int64_t context_;
   MomentsCollector collector_;

@@ -77,10 +77,7 @@ class Inspection {
     if (!json_["skipped_layers"].empty()) {
       line("skipped", layers("skipped_layers") + " (cross-attention)");
     }
-    line("sliding",
-         json_["sliding_windows"].empty()
-             ? "none"
-             : fmt::format("layers {} at context {}", layers("sliding_layers"), number("context")));
+    line("sliding", sliding());
     line("context", fmt::format("{} tokens (max_position_embeddings {})", number("context"),
                                 number("max_position_embeddings")));
   }
@@ -121,6 +118,13 @@ class Inspection {
     text_ += fmt::format("{:<14}{}\n", name, value);
   }
   int64_t number(const char* key) const { return json_[key].get<int64_t>(); }
+  std::string sliding() const {
+    if (json_["sliding_windows"].empty()) return "none";
+    const std::string windows =
+        fmt::format("windows shorter than the context of {} tokens", number("context"));
+    if (json_["sliding_layers"].empty()) return "no layer has " + windows;
+    return fmt::format("layers {} have {}", layers("sliding_layers"), windows);
+  }
   std::string layers(const char* key) const {
     return ranges(json_[key].get<std::vector<int64_t>>());
   }

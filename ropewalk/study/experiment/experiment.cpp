@@ -138,7 +138,7 @@ std::vector<std::string> Phase::labels_of(const CheckpointEntry& entry) const {
   return labels;
 }
 
-bool Experiment::from_vectors() const {
+bool Experiment::uses_captured_vectors() const {
   return std::any_of(phases.begin(), phases.end(), [](const Phase& phase) {
     return std::any_of(phase.checkpoints.begin(), phase.checkpoints.end(),
                        [](const CheckpointEntry& entry) { return entry.vectors.has_value(); });

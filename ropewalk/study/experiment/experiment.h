@@ -104,7 +104,7 @@ struct Experiment {
   int memory_line = 0;
 
   // Whether its checkpoints are captured vectors; then all of them are.
-  bool from_vectors() const;
+  bool uses_captured_vectors() const;
   // The model of a phase; and the line that names it.
   const std::optional<std::string>& model_of(const Phase& phase) const;
   int model_line_of(const Phase& phase) const;

@@ -51,7 +51,7 @@ void check_ablate(const Experiment& experiment) {
   if (!experiment.ablate) return;
   const Experiment::Ablate& ablate = *experiment.ablate;
   const std::string line = experiment.at(ablate.line);
-  if (experiment.from_vectors()) {
+  if (experiment.uses_captured_vectors()) {
     throw InputError("{}: ablate: needs checkpoints with weights; those here are captured vectors",
                      line);
   }

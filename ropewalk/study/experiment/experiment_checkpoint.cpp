@@ -66,7 +66,7 @@ void check_text(const Experiment& experiment, const std::map<std::string, int>& 
     const auto found = lines.find(key);
     return found == lines.end() ? 0 : found->second;
   };
-  if (!experiment.from_vectors()) {
+  if (!experiment.uses_captured_vectors()) {
     if (line_of("corpus") > 0) return;
     throw InputError(
         "{}: key 'corpus' is missing; write corpus: {{path: FILE}}, or {{dataset: "

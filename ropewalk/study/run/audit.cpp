@@ -129,7 +129,7 @@ Audit audit_experiment(const Experiment& experiment, bool read_weights,
     }
   }
   Audit audit;
-  if (experiment.from_vectors()) {
+  if (experiment.uses_captured_vectors()) {
     read_vectors(experiment, subjects, audit.findings);
   } else {
     read_subjects(experiment, read_weights, headers, subjects);

@@ -50,7 +50,7 @@ void read_files(const std::vector<HubFile>& files, AuditSubject& subject) {
   if (absent.size() == 1) subject.missing.push_back("shard " + absent[0] + " is missing");
   if (absent.size() > 1) {
     subject.missing.push_back(
-        fmt::format("{} shards are missing, {} first", absent.size(), absent[0]));
+        fmt::format("{} shards are missing; the first is {}", absent.size(), absent[0]));
   }
   if (!names.contains("config.json")) subject.missing.push_back("config.json is missing");
   if (!subject.weights.empty()) return;

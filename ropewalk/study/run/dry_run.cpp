@@ -145,7 +145,7 @@ std::string describe_run(const RunOptions& options) {
   CaptureStore store(study.out);
   ProbeCaptures probes(study);
   const std::vector<CheckpointTask> tasks = decide_tasks(study, store, probes);
-  const bool vectors = study.experiment.from_vectors();
+  const bool vectors = study.experiment.uses_captured_vectors();
   std::string text = fmt::format(
       "{}: {}, {}, into {}\n\n", study.experiment.name,
       format_number_of(static_cast<int64_t>(tasks.size()),

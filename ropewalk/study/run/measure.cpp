@@ -284,7 +284,7 @@ std::vector<CheckpointTask> StudyRunner::decide() {
 }
 
 void StudyRunner::read_ahead(std::span<const CheckpointTask> tasks) {
-  if (!processes_.first() || study_.experiment.from_vectors()) return;
+  if (!processes_.first() || study_.experiment.uses_captured_vectors()) return;
   std::vector<ReadAhead::Checkpoint> checkpoints;
   for (const CheckpointTask& task : tasks) {
     if (!is_to_measure(task) || failed_.contains(task.planned->capture.label)) continue;

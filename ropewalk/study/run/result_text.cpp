@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "ropewalk/analysis/run/class_shares.h"
-#include "ropewalk/analysis/run/documents_needed.h"
+#include "ropewalk/analysis/run/describe_documents_needed.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/study/run/results.h"
 #include "ropewalk/study/show/report.h"
@@ -60,9 +60,10 @@ std::string phase_of(const Json& checkpoint) {
 
 // What more documents would give, and how to get them.
 std::string precision(const Json& summary, const Experiment& experiment) {
-  const std::string needed = documents_needed(summary);
+  const std::string needed = describe_documents_needed(summary);
   if (needed.empty()) return {};
-  const bool adds = !experiment.from_vectors() && !experiment.corpus.chunk && !experiment.vectors;
+  const bool adds =
+      !experiment.uses_captured_vectors() && !experiment.corpus.chunk && !experiment.vectors;
   return fmt::format("{}{}\n", needed,
                      adds ? "\nTo reach it, write documents: N under corpus; the additional "
                             "documents are read and added."

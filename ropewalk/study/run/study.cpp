@@ -122,7 +122,7 @@ Study open_study(const RunOptions& options) {
   expand_revisions(study.experiment);
   if (options.out && options.out->empty()) throw UsageError("--out: is empty; name a folder");
   study.out = options.out.value_or(fs::path("out") / options.experiment.stem());
-  const bool vectors = study.experiment.from_vectors();
+  const bool vectors = study.experiment.uses_captured_vectors();
   if (vectors && processes.count() > 1) {
     throw UsageError("captured vectors are read by one process, but these are {}",
                      processes.count());

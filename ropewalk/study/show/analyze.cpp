@@ -7,7 +7,7 @@
 #include "ropewalk/analysis/analyze/analyze_vectors.h"
 #include "ropewalk/analysis/run/comparable.h"
 #include "ropewalk/analysis/run/context_label.h"
-#include "ropewalk/analysis/run/documents_needed.h"
+#include "ropewalk/analysis/run/describe_documents_needed.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
 #include "ropewalk/base/files/folder_lock.h"
@@ -162,7 +162,7 @@ void analyze(const AnalyzeOptions& options) {
   log::info("{}: {}, {}, {}, {}, {} and {} of {}", folder.string(), kTable, kHeads, kBands, kCurves,
             kChanges, kSummary,
             format_number_of(static_cast<int64_t>(checkpoints.size()), "checkpoint"));
-  if (const std::string needed = documents_needed(tables.summary); !needed.empty()) {
+  if (const std::string needed = describe_documents_needed(tables.summary); !needed.empty()) {
     log::info("{}", needed);
   }
 }

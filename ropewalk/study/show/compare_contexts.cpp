@@ -13,7 +13,8 @@
 namespace ropewalk {
 namespace {
 
-// By label; 0: the reference has the label but no context for it.
+// Returns the context of each label of the reference; 0 where it has the label but no context for
+// it.
 std::map<std::string, int64_t> reference_contexts(const Json& reference,
                                                   const std::string& source) {
   std::map<std::string, int64_t> contexts;

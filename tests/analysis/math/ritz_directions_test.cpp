@@ -44,7 +44,7 @@ TEST(RitzDirections, AreWhereAMatrixIsSmall) {
   for (size_t i = 0; i < kDim; ++i) b[i] = 1.6 + 0.08 * static_cast<double>(i % 5);
   b[3] = 0.2, b[7] = 0.5;
   std::array<RitzDirections, 2> all{steps_for(b), {}};
-  RitzDirections::find(all, kDim);
+  RitzDirections::compute_all(all, kDim);
   EXPECT_EQ(all[0].count(), 2);
   EXPECT_EQ(all[1].count(), 0);
   Vector r, z, total;
@@ -63,7 +63,7 @@ TEST(RitzDirections, AreNoneAfterFewSteps) {
   b.fill(1.8);
   b[3] = 0.2;
   std::array<RitzDirections, 1> all{steps_for(b)};
-  RitzDirections::find(all, kDim);
+  RitzDirections::compute_all(all, kDim);
   EXPECT_EQ(all[0].count(), 0);
 }
 

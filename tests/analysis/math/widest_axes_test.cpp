@@ -10,9 +10,9 @@ namespace ropewalk {
 namespace {
 
 // Four replicates with this spectrum.
-AxesProblem problem_of(const at::Tensor& values, int64_t leading) {
+WidestAxesInput problem_of(const at::Tensor& values, int64_t leading) {
   const int64_t d = values.size(0);
-  AxesProblem problem;
+  WidestAxesInput problem;
   std::vector<at::Tensor> cases;
   for (int i = 0; i < 4; ++i) cases.push_back(with_spectrum(values));
   problem.covariance = at::stack(cases);
@@ -30,7 +30,7 @@ double along(const at::Tensor& matrix, const at::Tensor& vector) {
 }
 
 // Each direction must have the largest variance according to torch, and the returned value.
-void expect_widest(const AxesProblem& problem) {
+void expect_widest(const WidestAxesInput& problem) {
   const int64_t d = problem.covariance.size(1);
   const WidestAxes axes = widest_axes(problem);
   for (int64_t i = 0; i < problem.covariance.size(0); ++i) {
@@ -95,7 +95,7 @@ TEST(WidestAxes, AreFoundWhereNothingTellsThemApart) {
 // affected.
 TEST(WidestAxes, OfACaseWithoutTokens) {
   at::manual_seed(9);
-  AxesProblem problem = problem_of(at::arange(1, 49, at::kDouble), 10);
+  WidestAxesInput problem = problem_of(at::arange(1, 49, at::kDouble), 10);
   const WidestAxes before = widest_axes(problem);
   problem.covariance[2].zero_();
   problem.tokens[2] = 0;

@@ -58,16 +58,16 @@ TEST_F(DirectReadingTest, ReadsWhatTheCacheDoesNotHave) {
   EXPECT_EQ(file.direct(), nullptr);
   file.read_directly();
   DirectReading& direct = *file.direct();
-  EXPECT_TRUE(direct.missing(0, file.size()));
+  EXPECT_TRUE(direct.has_unrequested_bytes(0, file.size()));
   const std::byte* before = file.data();
   direct.read((5 << 20) + 3, 100);
   direct.wait((5 << 20) + 3, 100);
-  EXPECT_FALSE(direct.missing(5 << 20, 1 << 20)) << "the whole piece was read";
-  EXPECT_TRUE(direct.missing(0, file.size()));
+  EXPECT_FALSE(direct.has_unrequested_bytes(5 << 20, 1 << 20)) << "the whole piece was read";
+  EXPECT_TRUE(direct.has_unrequested_bytes(0, file.size()));
   EXPECT_EQ(direct.own_bytes(), cold ? 4 << 20 : 0);
   direct.read(0, file.size());
   direct.wait(0, file.size());
-  EXPECT_FALSE(direct.missing(0, file.size()));
+  EXPECT_FALSE(direct.has_unrequested_bytes(0, file.size()));
   EXPECT_EQ(direct.own_bytes(), cold ? file.size() : 0);
   EXPECT_EQ(file.data(), before);
   EXPECT_TRUE(file.text() == bytes);
@@ -82,7 +82,7 @@ TEST_F(DirectReadingTest, LeavesToTheMappingWhatTheCacheHas) {
   file.read_directly();
   file.direct()->read(0, file.size());
   EXPECT_EQ(file.direct()->own_bytes(), 0);
-  EXPECT_FALSE(file.direct()->missing(0, file.size()));
+  EXPECT_FALSE(file.direct()->has_unrequested_bytes(0, file.size()));
   EXPECT_TRUE(file.text() == bytes);
 }
 

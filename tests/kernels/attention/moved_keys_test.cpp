@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include "ropewalk/kernels/attention/moved_keys_cpu.h"
 #include "ropewalk/kernels/attention/row_numbers.h"
 #include "tests/kernels/tensors.h"
 
@@ -61,54 +60,6 @@ TEST(MovedKeys, TellPlaceFromKey) {
     };
     EXPECT_NEAR(mean(Row::positional), made.positional, 0.05) << made.name;
     EXPECT_NEAR(mean(Row::symbolic), made.symbolic, 0.05) << made.name;
-  }
-}
-
-// Rows far enough on that keys move in runs, of all kinds of layers.
-TEST(MovedKeys, LoopsAgreeWithOperations) {
-  struct Layer {
-    const char* name;
-    std::vector<int64_t> kv{0, 0, 0, 1, 1, 1};
-    int64_t pairs = 8;  // of 10; 0: no RoPE
-    bool interleaved = false, slopes = false;
-    std::optional<int64_t> window = {};
-  };
-  constexpr int64_t kTokens = 700, kSize = 20;
-  for (const Layer& layer :
-       {Layer{"rope"}, Layer{"all pairs", {0, 1}, 10, true},
-        Layer{"heads of one KV head", {1, 1, 1, 1, 1}},
-        Layer{"window", {0, 1, 1}, 8, false, false, 333},
-        Layer{"alibi", {0, 0, 1, 1}, 0, false, true}, Layer{"both", {0, 0, 1, 1}, 8, true, true}}) {
-    const auto heads = static_cast<int64_t>(layer.kv.size());
-    QueryRows rows;
-    rows.t = {520, 521, 600, kTokens - 1};
-    rows.q = random_tensor({heads, 4, kSize}, 1);
-    rows.k = random_tensor({2, kTokens, kSize}, 2);
-    rows.kv = layer.kv;
-    rows.scores = {.scale = 0.3, .window = layer.window};
-    if (layer.slopes) rows.scores.slopes = alibi_slopes(heads);
-    if (layer.pairs > 0) {
-      const at::Tensor theta = at::exp(-at::arange(layer.pairs, at::kDouble));
-      const at::Tensor turns = at::arange(kTokens, at::kDouble).unsqueeze(1) * theta;
-      rows.cos = (turns.cos() * 1.25).to(at::kFloat);
-      rows.sin = (turns.sin() * 1.25).to(at::kFloat);
-    }
-    rows.interleaved = layer.interleaved;
-    rows.seed = 5;
-    rows.columns = key_columns(rows.k);
-    UncappedRows logits{0, 4, rows.first_seen(rows.t[0]), {}, {}};
-    const at::Tensor keys = at::arange(logits.from, kTokens);
-    const at::Tensor t = at::tensor(rows.t, at::kLong).unsqueeze(1);
-    at::Tensor seen = keys.le(t).logical_and_(keys.ge(QueryRows::kFirstKey));
-    if (layer.window) seen.logical_and_((t - keys).lt(*layer.window));
-    logits.seen = seen.to(at::kFloat);
-    logits.logits = random_tensor({heads, 4, keys.size(0)}, 3) + 2;
-    const MovedKeys loops = move_keys_cpu(rows, logits);
-    const MovedKeys operations = move_keys_by_operations(rows, logits);
-    EXPECT_TRUE(loops.known.eq(1).all().item<bool>()) << layer.name;
-    EXPECT_TRUE(at::allclose(loops.positional, operations.positional, 0, 1e-5)) << layer.name;
-    EXPECT_TRUE(at::allclose(loops.symbolic, operations.symbolic, 0, 1e-5)) << layer.name;
-    EXPECT_GT(loops.positional.std().item<double>(), 1e-3) << layer.name;
   }
 }
 

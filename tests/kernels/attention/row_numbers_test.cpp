@@ -7,57 +7,14 @@
 #include <numeric>
 
 #include "ropewalk/kernels/attention/key_moves.h"
-#include "tests/kernels/tensors.h"
+#include "tests/kernels/attention/made_rows.h"
 
 namespace ropewalk {
 namespace {
 
 using Row = RowNumber;
+using Case = MadeRows;
 constexpr int64_t kFirst = QueryRows::kFirstKey;
-
-struct Case {
-  const char* name;
-  int64_t tokens = 150;
-  std::vector<int64_t> kv{0, 0, 1, 1};
-  std::optional<int64_t> window = {};
-  std::optional<double> cap = {};
-  bool slopes = false, sinks = false, turns = true, interleaved = false;
-  int64_t pairs = 4;  // of 5
-  bool every = true;  // rows
-};
-
-constexpr int64_t kDim = 10;
-
-std::vector<double> angles(int64_t pairs) {
-  std::vector<double> found;
-  for (int64_t f = 0; f < pairs; ++f) found.push_back(std::pow(50.0, -static_cast<double>(f) / 4));
-  return found;
-}
-
-QueryRows make_rows(const Case& of) {
-  QueryRows rows;
-  for (int64_t t = kFirst; t < of.tokens; t += of.every ? 1 : 37) rows.t.push_back(t);
-  const auto heads = static_cast<int64_t>(of.kv.size());
-  const at::Tensor q = random_tensor({heads, of.tokens, kDim}, 1) * 2;
-  rows.q = q.index_select(1, at::tensor(rows.t, at::kLong));
-  rows.k = random_tensor({2, of.tokens, kDim}, 2);
-  rows.kv = of.kv;
-  std::vector<int32_t> tokens;
-  for (int64_t i = 0; i < of.tokens; ++i) tokens.push_back(static_cast<int32_t>(i * i % 17));
-  rows.tokens = at::tensor(tokens, at::kInt);
-  rows.scores = {.scale = 0.4, .window = of.window, .cap = of.cap};
-  if (of.slopes) rows.scores.slopes = alibi_slopes(heads);
-  if (of.sinks) rows.scores.sinks = random_tensor({heads}, 3);
-  if (of.turns) {
-    const at::Tensor turns =
-        at::arange(of.tokens, at::kDouble).unsqueeze(1) * at::tensor(angles(of.pairs), at::kDouble);
-    rows.cos = (turns.cos() * 1.25).to(at::kFloat);  // as YaRN's attention factor
-    rows.sin = (turns.sin() * 1.25).to(at::kFloat);
-  }
-  rows.interleaved = of.interleaved;
-  rows.seed = 77;
-  return rows;
-}
 
 // One row of one head, in float64.
 class Naive {
@@ -125,7 +82,7 @@ class Naive {
     for (int64_t f = 0; of_.turns && f < of_.pairs; ++f) {
       const int64_t i = of_.interleaved ? 2 * f : f,
                     j = of_.interleaved ? 2 * f + 1 : f + of_.pairs;
-      const double angle = static_cast<double>(index - key) * angles(of_.pairs)[at(f)];
+      const double angle = static_cast<double>(index - key) * rope_angles(of_.pairs)[at(f)];
       const double a = k[i].item<double>(), b = k[j].item<double>();
       k[i] = a * std::cos(angle) - b * std::sin(angle);
       k[j] = a * std::sin(angle) + b * std::cos(angle);
@@ -198,6 +155,7 @@ TEST(RowNumbers, AreThoseOfLoops) {
       {.name = "cap", .cap = 1.5, .sinks = true},
       {.name = "alibi", .slopes = true, .turns = false},
       {.name = "both", .tokens = 300, .slopes = true, .every = false},
+      {.name = "far", .tokens = 700, .kv = {0, 1}, .every = false},
       {.name = "none", .sinks = true, .turns = false, .every = false},
       {.name = "short", .tokens = 5},
   };

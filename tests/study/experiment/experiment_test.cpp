@@ -97,7 +97,7 @@ TEST(Experiment, CapturedVectorsNeedNoText) {
   };
   const TemporaryFolder folder;
   const Experiment e = read_experiment(folder.write("e.yaml", with("", "{label: a, vectors: v}")));
-  EXPECT_TRUE(e.from_vectors());
+  EXPECT_TRUE(e.uses_captured_vectors());
   EXPECT_EQ(e.phases[0].checkpoints[0].vectors, "v");
   EXPECT_NE(experiment_message(with("dtype: float32\n", "{label: a, vectors: v}"))
                 .find("e.yaml:2: dtype is for checkpoints with weights"),

@@ -87,7 +87,7 @@ TEST(ReadAhead, HandsOnWhatItReadsDirectly) {
     EXPECT_TRUE(reader.load(layer).qkv.equal(expected.load(layer).qkv));
   }
   EXPECT_EQ(reader.digest(), expected.digest());
-  EXPECT_FALSE(first->shards().front()->file().direct()->missing(0, 1));
+  EXPECT_FALSE(first->shards().front()->file().direct()->has_unrequested_bytes(0, 1));
   ahead.begin("b");
   EXPECT_NE(ahead.ready("b"), first);
 }

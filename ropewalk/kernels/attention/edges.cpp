@@ -1,6 +1,4 @@
-#include "ropewalk/moments/accumulators/strongest_edges.h"
-
-#include "ropewalk/moments/accumulators/rows.h"
+#include "ropewalk/kernels/attention/edges.h"
 
 namespace ropewalk {
 

@@ -1,4 +1,4 @@
-#include "ropewalk/analysis/run/documents_needed.h"
+#include "ropewalk/analysis/run/describe_documents_needed.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ constexpr double kWanted = 0.005;  // the standard error that we aim at
 
 }  // namespace
 
-std::string documents_needed(const Json& summary) {
+std::string describe_documents_needed(const Json& summary) {
   double worst = 0;
   std::string label;
   int64_t read = 0;

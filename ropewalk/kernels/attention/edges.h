@@ -1,11 +1,12 @@
 #pragma once
 
+#include "ropewalk/kernels/attention/row_columns.h"
 #include "ropewalk/kernels/torch.h"
 
 namespace ropewalk {
 
-// Edges of heads (rows.h): numbers [heads, n, EdgeNumber::count] and what goes with each,
-// [heads, n, …].
+// Edges of heads, what each head links most strongly: numbers [heads, n, EdgeNumber::count] and
+// what goes with each, [heads, n, …].
 struct Edges {
   at::Tensor numbers;
   at::Tensor tokens;

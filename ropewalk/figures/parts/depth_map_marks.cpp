@@ -1,4 +1,4 @@
-#include "ropewalk/figures/parts/depth_layers.h"
+#include "ropewalk/figures/parts/depth_map_marks.h"
 
 #include <fmt/format.h>
 
@@ -44,8 +44,8 @@ Json color_channel(const IndexedView& indexed, const DepthScale& scale) {
 
 }  // namespace
 
-DepthLayers::DepthLayers(const std::vector<DepthColumn>& columns, const CheckpointRows& rows,
-                         bool depth_alone)
+DepthMapMarks::DepthMapMarks(const std::vector<DepthColumn>& columns, const CheckpointRows& rows,
+                             bool depth_alone)
     : rows_(rows) {
   Json middles = Json::array();
   for (size_t i = 0; i < columns.size(); ++i) middles.push_back(static_cast<double>(i) + 0.5);
@@ -65,15 +65,15 @@ DepthLayers::DepthLayers(const std::vector<DepthColumn>& columns, const Checkpoi
              {"labelExpr", "columns[floor(datum.value)]"}};
 }
 
-Json DepthLayers::x(const char* field) const { return along(field, x_scale_, x_axis_); }
-Json DepthLayers::y(const char* field) const { return along(field, rows_.scale, rows_.axis); }
+Json DepthMapMarks::x(const char* field) const { return along(field, x_scale_, x_axis_); }
+Json DepthMapMarks::y(const char* field) const { return along(field, rows_.scale, rows_.axis); }
 
 // A cell without a gap to its neighbours.
-Json DepthLayers::whole_cell() const {
+Json DepthMapMarks::whole_cell() const {
   return {{"x", x("x")}, {"x2", {{"field", "x_end"}}}, {"y", y("y")}, {"y2", {{"field", "y_end"}}}};
 }
 
-Json DepthLayers::ground() const {
+Json DepthMapMarks::empty_cells() const {
   return {{"name", "ground"},
           {"data", {{"name", "cells"}}},
           {"transform", {{{"filter", "datum.value === null"}}}},
@@ -85,7 +85,7 @@ Json DepthLayers::ground() const {
           {"encoding", whole_cell()}};
 }
 
-Json DepthLayers::cells(const IndexedView& indexed, const DepthScale& scale) const {
+Json DepthMapMarks::colored_cells(const IndexedView& indexed, const DepthScale& scale) const {
   Json tooltip = Json::array();
   for (const char* field : {"checkpoint", "phase", "bin", "value", "se", "heads"}) {
     tooltip.push_back({{"field", field}});
@@ -102,7 +102,7 @@ Json DepthLayers::cells(const IndexedView& indexed, const DepthScale& scale) con
   return layer;
 }
 
-Json DepthLayers::numbers() const {
+Json DepthMapMarks::cell_texts() const {
   return {{"name", "numbers"},
           {"data", {{"name", "cells"}}},
           {"mark",
@@ -116,7 +116,7 @@ Json DepthLayers::numbers() const {
             {"color", {{"field", "ink"}, {"type", "nominal"}, {"scale", nullptr}}}}}};
 }
 
-Json DepthLayers::separators(double width) const {
+Json DepthMapMarks::phase_lines(double width) const {
   return {
       {"name", "separators"},
       {"data", {{"name", "separators"}}},

@@ -1,4 +1,4 @@
-#include "ropewalk/analysis/run/documents_needed.h"
+#include "ropewalk/analysis/run/describe_documents_needed.h"
 
 #include <gtest/gtest.h>
 
@@ -21,10 +21,10 @@ Json summary(Json of_init, Json of_a, Json of_b) {
 }
 
 TEST(DocumentsNeeded, GrowWithTheSquareOfTheWorstError) {
-  EXPECT_EQ(documents_needed(summary(0.2, 0.003, 0.01)),
+  EXPECT_EQ(describe_documents_needed(summary(0.2, 0.003, 0.01)),
             "The largest standard error of mean r_q and mean r_k is 0.0100, for 'B' with 32 "
             "documents; ± 0.005 needs about 128.");
-  EXPECT_EQ(documents_needed(summary(0.2, 0.02, 0.01)),
+  EXPECT_EQ(describe_documents_needed(summary(0.2, 0.02, 0.01)),
             "The largest standard error of mean r_q and mean r_k is 0.0200, for 'A' with 64 "
             "documents; ± 0.005 needs about 1024.")
       << "whatever the random baseline has";
@@ -33,8 +33,8 @@ TEST(DocumentsNeeded, GrowWithTheSquareOfTheWorstError) {
 TEST(DocumentsNeeded, SayNothingWithoutErrors) {
   Json none = summary(0.2, Json(), Json());
   none["mean_r_q"]["B"]["se"] = none["mean_r_k"]["A"]["se"] = Json();
-  EXPECT_EQ(documents_needed(none), "");
-  EXPECT_EQ(documents_needed({{"checkpoints", Json::array()}}), "");
+  EXPECT_EQ(describe_documents_needed(none), "");
+  EXPECT_EQ(describe_documents_needed({{"checkpoints", Json::array()}}), "");
 }
 
 }  // namespace
