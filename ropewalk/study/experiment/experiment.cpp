@@ -238,6 +238,11 @@ Experiment read_experiment(const fs::path& asked) {
       {"blocks", [&](const YamlValue& v) { experiment.blocks = v.integer(1, kMostBlocks); }},
       {"sliding", [&](const YamlValue& v) { experiment.sliding = v.flag(); }},
       {"ablate", [&](const YamlValue& v) { read_ablate(v, experiment); }},
+      {"probes",
+       [&](const YamlValue& v) {
+         experiment.probes = v.flag();
+         experiment.probes_line = v.line();
+       }},
       {"vectors",
        [&](const YamlValue& v) {
          experiment.vectors = v.word({"uniform", "log-uniform", "all"});

@@ -95,11 +95,13 @@ struct Experiment {
     Json to_json() const;
   };
   std::optional<Ablate> ablate;
+  bool probes = false;  // also measure what heads attend to in synthetic documents
   int64_t components = 10;
   std::vector<Phase> phases;
   bool models = false;  // phases are models to be compared, each with one checkpoint
   int model_line = 0;
   int tokenizer_line = 0;
+  int probes_line = 0;
   int device_line = 0;
   int memory_line = 0;
 

@@ -45,6 +45,14 @@ CaptureMatcher::CaptureMatcher(const Study& study, const PlannedCheckpoint& plan
       info_(model ? describe_capture(planned.capture, *model, documents_) : planned.vectors->info),
       identity_(second_moment_identity(info_.identity())) {}
 
+CaptureMatcher::CaptureMatcher(const PlannedCheckpoint& planned, const DocumentSet& documents,
+                               CaptureInfo info)
+    : planned_(planned),
+      chunked_(false),
+      documents_(documents),
+      info_(std::move(info)),
+      identity_(second_moment_identity(info_.identity())) {}
+
 bool CaptureMatcher::same_measure(const CaptureInfo& other) {
   return second_moment_identity(other.identity()) == identity_ && same_weights(other);
 }

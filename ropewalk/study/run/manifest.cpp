@@ -23,6 +23,7 @@ Json describe_settings(const Experiment& experiment) {
                 {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},
                 {"heads_seed", experiment.head_seed},
                 {"portraits", experiment.portraits},
+                {"probes", experiment.probes},
                 {"sliding", experiment.sliding},
                 {"vectors", or_null(experiment.vectors)}};
   settings.update(keep_json(experiment.keep));
