@@ -1,10 +1,7 @@
 // Sums over rows of attention: on the CPU against the rows' own numbers, on a GPU against the CPU.
 #include "ropewalk/kernels/attention/row_sums.h"
 
-#include <c10/core/InferenceMode.h>
 #include <gtest/gtest.h>
-
-#include <chrono>
 
 #include "ropewalk/kernels/attention/longest.h"
 #include "ropewalk/kernels/attention/row_numbers.h"
@@ -111,31 +108,6 @@ TEST_F(RowSumsOnGpu, AreThoseOfTheCpu) {
                 0.9)
           << name;
     }
-  }
-}
-
-TEST_F(RowSumsOnGpu, DISABLED_Timing) {
-  QueryRows rows =
-      make_rows({.name = "", .tokens = 4096, .kv = {0}, .pairs = 64, .every = true, .d = 128});
-  rows.kv.clear();
-  for (int i = 0; i < 16; ++i) rows.kv.push_back(i / 4);
-  rows.t.clear();
-  for (int i = 0; i < 32; ++i) rows.t.push_back(128 * i + 60);
-  rows.q = random_tensor({16, 32, 128}, 1).to(at::kBFloat16);
-  rows.k = random_tensor({4, 4096, 128}, 2).to(at::kBFloat16);
-  rows = on_gpu(rows);
-  const RowSums to = empty_sums(16, 4096, at::kCUDA);
-  const auto stream = torch_stream(rows.q.device());
-  const c10::InferenceMode mode;
-  for (int round = 0; round < 3; ++round) {
-    stream.synchronize();
-    const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < 200; ++i) add_row_sums(rows, i, to);
-    const auto host = std::chrono::steady_clock::now();
-    stream.synchronize();
-    const auto end = std::chrono::steady_clock::now();
-    printf("host %.1f us, all %.1f us\n", std::chrono::duration<double>(host - begin).count() * 5e3,
-           std::chrono::duration<double>(end - begin).count() * 5e3);
   }
 }
 
