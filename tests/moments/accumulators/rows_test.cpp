@@ -6,8 +6,8 @@
 #include <set>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/kernels/attention/edges.h"
-#include "ropewalk/kernels/attention/row_numbers.h"
+#include "ropewalk/kernels/rows/edges.h"
+#include "ropewalk/kernels/rows/row_numbers.h"
 #include "ropewalk/moments/files/kept_fields.h"
 #include "tests/moments/collectors/small_run.h"
 #include "tests/moments/files/small_config.h"
