@@ -106,14 +106,18 @@ class RowKeys {
     }
   }
 
+  // What a thread adds up of its keys.
+  struct KeySums {
+    enum { first4, sink, reach, echo, copy, echoes, copies, count };
+    float sums[count];
+    Strongest strongest;
+  };
+
   // All that needs p of single keys.
   __device__ void add_keys(DistanceSums& to) {
-    const int32_t own = pass_.ids[logits_.t];
     const auto share = static_cast<float>(1 / total_);
-    enum { first4, sink, reach, echo, copy, echoes, copies, sums };
-    float of_thread[sums] = {};
-    Strongest strongest;
-    strongest.clear();
+    KeySums mine{};
+    mine.strongest.clear();
     float in_part = 0;
     int part = 0;
     const int keys = logits_.t + 1 - logits_.first;
@@ -123,28 +127,9 @@ class RowKeys {
         in_part = 0;
       }
       const int distance = i * kThreads + static_cast<int>(threadIdx.x), j = logits_.t - distance;
-      float late = 0;
-      if (j >= logits_.first) {
-        const float p = weight(j) * share;
-        if (j >= kFirstLateKey) {
-          late = p;
-          of_thread[reach] += p * __log2f(1 + static_cast<float>(distance));
-        } else {
-          of_thread[first4] += p;
-          if (j == 0) of_thread[sink] = p;
-        }
-        if (j >= kFirstLateKey && distance > 0) {
-          strongest.add(p, j);
-          if (pass_.ids[j] == own) {
-            of_thread[echo] += p;
-            ++of_thread[echoes];
-          }
-          if (j > kFirstLateKey && pass_.ids[j - 1] == own) {
-            of_thread[copy] += p;
-            ++of_thread[copies];
-          }
-        }
-      }
+      const float p = j >= logits_.first ? weight(j) * share : 0;
+      if (j >= logits_.first) add_key(j, distance, p, mine);
+      const float late = j >= kFirstLateKey ? p : 0;
       if (i == 0) {
         to.near[threadIdx.x] = late;
       } else {
@@ -160,27 +145,51 @@ class RowKeys {
     }
     if (keys > kThreads) to.far[part++][threadIdx.x] = in_part;
     to.reduce(static_cast<int>(pass_.parts), kNearParts + part);
+    write_keys(to, mine);
+  }
+
+  __device__ void add_key(int j, int distance, float p, KeySums& to) const {
+    if (j < kFirstLateKey) {
+      to.sums[KeySums::first4] += p;
+      if (j == 0) to.sums[KeySums::sink] = p;
+      return;
+    }
+    to.sums[KeySums::reach] += p * __log2f(1 + static_cast<float>(distance));
+    if (distance == 0) return;
+    to.strongest.add(p, j);
+    const int32_t own = pass_.ids[logits_.t];
+    if (pass_.ids[j] == own) {
+      to.sums[KeySums::echo] += p;
+      ++to.sums[KeySums::echoes];
+    }
+    if (j > kFirstLateKey && pass_.ids[j - 1] == own) {
+      to.sums[KeySums::copy] += p;
+      ++to.sums[KeySums::copies];
+    }
+  }
+
+  __device__ void write_keys(const DistanceSums& by_distance, KeySums& mine) {
     if (threadIdx.x < pass_.parts) {
       pass_.distances[(head_ * pass_.rows + row_) * pass_.parts + threadIdx.x] =
-          to.part[threadIdx.x];
+          by_distance.part[threadIdx.x];
     }
-    join(strongest);
-    double sum[sums];
-    block_sum(of_thread, sum);
+    join(mine.strongest);
+    double sum[KeySums::count];
+    block_sum(mine.sums, sum);
     if (threadIdx.x > 0) return;
     double* const n = numbers();
-    n[Row::first4] = sum[first4];
-    n[Row::sink] = sum[sink];
-    n[Row::reach] = sum[reach];
-    const double late = to.late;
+    n[Row::first4] = sum[KeySums::first4];
+    n[Row::sink] = sum[KeySums::sink];
+    n[Row::reach] = sum[KeySums::reach];
+    const double late = by_distance.late;
     n[Row::late] = late;
     const auto set_lift = [&](int column, double found, double p) {
       n[column] = found > 0;
       n[column + 1] = p;
       n[column + 2] = late * found / static_cast<double>(logits_.late());
     };
-    set_lift(Row::echo_rows, sum[echoes], sum[echo]);
-    set_lift(Row::copy_rows, sum[copies], sum[copy]);
+    set_lift(Row::echo_rows, sum[KeySums::echoes], sum[KeySums::echo]);
+    set_lift(Row::copy_rows, sum[KeySums::copies], sum[KeySums::copy]);
   }
 
   __device__ void join(Strongest& strongest) {
