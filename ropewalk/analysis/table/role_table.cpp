@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 
@@ -85,6 +86,9 @@ RoleAssociation of_class(const CheckpointTable& checkpoint, const std::vector<si
   return made;
 }
 
+// A number as a reader of heads.csv gets it: equal ones share a rank.
+double as_in_file(double number) { return std::strtod(table_number(number).c_str(), nullptr); }
+
 RoleAssociation of_column(const CheckpointTable& checkpoint, const std::vector<size_t>& rows,
                           const char* column, const Role& role) {
   const std::vector<double>& numbers = checkpoint.column(column).value;
@@ -92,7 +96,7 @@ RoleAssociation of_column(const CheckpointTable& checkpoint, const std::vector<s
   PairedHeads heads;
   for (const size_t row : rows) {
     if (std::isnan(numbers[row]) || std::isnan(scores[row])) continue;
-    heads.add(checkpoint.layer[row], numbers[row], scores[row]);
+    heads.add(checkpoint.layer[row], as_in_file(numbers[row]), as_in_file(scores[row]));
   }
   heads.x = ranks_of(heads.x);
   heads.y = ranks_of(heads.y);
