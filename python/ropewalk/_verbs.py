@@ -69,9 +69,9 @@ def capture(
     model: Any = None, corpus: Any = None, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
     context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
     split: str | None = None, dataset_config: str | None = None,
-    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, lags: bool = True, plasticity: bool = False, rows: int | str = 0,
+    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, lags: bool = True, plasticity: bool = False, rows: int | str = 32,
     loss: bool = False, blocks: int | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None, vectors_from: PathLike | None = None,
-    device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
+    backend: str | None = None, device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
 ) -> Capture:  # fmt: skip
     """Runs text through a checkpoint and keeps the moments of its queries and keys.
 
@@ -88,7 +88,7 @@ def capture(
             label=label or (_words.label_of(model) if vectors_from is None else None), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
             **_keep(pre_rope=pre_rope, lags=lags, plasticity=plasticity, rows=rows, loss=loss), blocks=blocks, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size, vectors_from=vectors_from,
-            device=device, dtype=dtype, memory=memory, threads=threads,
+            backend=backend, device=device, dtype=dtype, memory=memory, threads=threads,
         )  # fmt: skip
         _words.call("capture", [_words.model_folder(model, Path(work))] if model is not None or vectors_from is None else [], options, progress)
     made = Capture.open(folder)

@@ -5,7 +5,8 @@
 # the answer has `ids` (i4), and for each text in `counts`, `prefix` and `suffix` (i4) how many ids it has, and how many of
 # them the post-processor added in front and behind. {"do": "texts", "tokenizer": key} with `ids` (i4), and for each run of them in
 # `counts` and `own` (i4) how many they are and which of them is meant; the answer has `text`, the bytes of what is before it, of
-# itself and of what is after it, and `sizes` (i8), three for each.
+# itself and of what is after it, and `sizes` (i8), three for each. {"do": "words", "tokenizer": key} is answered by `ids` (i4), all
+# but those of special tokens, ascending, and `prefix` (i4), those that the post-processor puts in front of a text.
 import array
 import contextlib
 import hashlib
@@ -44,6 +45,10 @@ class Fast:
     def decode(self, runs):
         return self.tokenizer.decode_batch(runs, skip_special_tokens=False)
 
+    def words(self):
+        special = {number for number, token in self.tokenizer.get_added_tokens_decoder().items() if token.special}
+        return set(self.tokenizer.get_vocab(with_added_tokens=True).values()) - special
+
 
 class Slow:
     """A tokenizer of transformers that is written in Python."""
@@ -62,6 +67,9 @@ class Slow:
 
     def decode(self, runs):
         return [self.tokenizer.decode(run, skip_special_tokens=False) for run in runs]
+
+    def words(self):
+        return set(self.tokenizer.get_vocab().values()) - set(self.tokenizer.all_special_ids)
 
 
 def from_folder(folder):
@@ -176,9 +184,18 @@ def texts(words, arrays):
     return {}, {"text": ("u1", bytes(text)), "sizes": ("i8", sizes)}
 
 
+def plain_words(words):
+    tokenizer = known(words)
+    texts = [(own, mask) for text in ("a", ".", "0") for own, mask in tokenizer.encode([text]) if 0 in mask]
+    prefix = texts[0][0][: ends_of(texts[0][1])[0]] if texts else []
+    return {}, {"ids": ("i4", array.array("i", sorted(tokenizer.words()))), "prefix": ("i4", array.array("i", prefix))}
+
+
 def answer(words, arrays):
     if words["do"] == "load":
         return load(words, arrays)
     if words["do"] == "texts":
         return texts(words, arrays)
+    if words["do"] == "words":
+        return plain_words(words)
     return encode(words, arrays)

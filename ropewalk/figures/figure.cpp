@@ -42,6 +42,7 @@ std::vector<std::string> figure_names(const RequestedFigures& asked) {
   std::vector<std::string> names = training_figures();
   names.insert(names.end(), {"phase_portraits", "taxonomy", "bands", "distance"});
   for (const SeriesStatistic* curve : position_figures()) names.push_back(curve->key);
+  names.emplace_back(kRolesFigure);
   names.emplace_back("loss");
   for (const IndexedView& indexed : all_views()) {
     if (!indexed.view->depth_title.empty()) names.push_back(indexed.view->depth);
@@ -80,6 +81,7 @@ std::vector<Figure> make_figures(const RunNumbers& run, const FigureOptions& opt
       figures.push_back({curve->key, position_figure(*curve, run, named)});
     }
   }
+  if (has_roles(run)) figures.push_back({kRolesFigure, roles_figure(run, named)});
   if (has_losses(run)) figures.push_back({"loss", loss_figure(run, named)});
   add_asked(figures, run, named);
   return figures;

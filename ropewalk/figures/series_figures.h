@@ -34,6 +34,12 @@ bool has_numbers(const RunNumbers& run, const SeriesStatistic& curve);
 Json loss_figure(const RunNumbers& run, const FigureOptions& options);
 bool has_losses(const RunNumbers& run);
 
+inline constexpr const char* kRolesFigure = "roles";
+
+// Shares of heads with each role over training (analysis/table/roles.h).
+Json roles_figure(const RunNumbers& run, const FigureOptions& options);
+bool has_roles(const RunNumbers& run);
+
 // The mean of a series over the largest group of heads with the same points; null: the checkpoint
 // has none.
 const SeriesNumbers* series_mean(const CheckpointNumbers& numbers, std::string_view key);

@@ -19,7 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using FailureKind = CompanionFailure::FailureKind;
-
 constexpr int64_t kLargestFile = int64_t{256} << 20;
 
 // The time limit of a text: a minute, or a hundred times what tokenizers of published models take.
@@ -136,6 +135,16 @@ struct Tokenizer::Impl {
       if (file.empty()) digest = answer.at("digest").get<std::string>();
     } catch (const CompanionFailure& failure) {
       refuse(failure);
+    }
+  }
+
+  CompanionMessage ask(const char* what, CompanionMessage request = {}) {
+    load();
+    request.words = {{"do", what}, {"tokenizer", key}};
+    try {
+      return shared_companion().ask("tokens", std::move(request), time_for(file.size()));
+    } catch (const CompanionFailure& failure) {
+      throw_system_error(failure);
     }
   }
 
@@ -267,21 +276,20 @@ std::vector<Tokenizer::Outcome> Tokenizer::receive(Batch batch) const {
 }
 
 std::vector<Tokenizer::RunText> Tokenizer::texts(const std::vector<Run>& runs) const {
-  impl_->load();
-  CompanionMessage request{{{"do", "texts"}, {"tokenizer", impl_->key}}, {}};
-  std::string &ids = request.arrays["ids"], &counts = request.arrays["counts"],
-              &own = request.arrays["own"];
+  CompanionMessage request;
+  auto &ids = request.arrays["ids"], &counts = request.arrays["counts"],
+       &own = request.arrays["own"];
   for (const Run& run : runs) {
     for (const int32_t id : run.ids) add_number(ids, static_cast<size_t>(id));
     add_number(counts, run.ids.size());
     add_number(own, static_cast<size_t>(run.own));
   }
-  const auto limit = time_for(ids.size());
-  try {
-    return run_texts(shared_companion().ask("tokens", std::move(request), limit), runs.size());
-  } catch (const CompanionFailure& failure) {
-    throw_system_error(failure);
-  }
+  return run_texts(impl_->ask("texts", std::move(request)), runs.size());
+}
+
+Tokenizer::Words Tokenizer::words() const {
+  const CompanionMessage answer = impl_->ask("words");
+  return {numbers(answer.array("ids")), numbers(answer.array("prefix"))};
 }
 
 const std::string& Tokenizer::digest() const {

@@ -41,6 +41,12 @@ class Tokenizer {
     std::string token;
     std::string after;
   };
+  // All ids but those of special tokens, ascending; and those that the post-processor puts in front
+  // of a text.
+  struct Words {
+    std::vector<int32_t> ids;
+    std::vector<int32_t> prefix;
+  };
   // Texts that were sent.
   struct Batch {
     std::vector<std::string> texts;
@@ -65,6 +71,9 @@ class Tokenizer {
 
   // The text of each. Throws as send() does.
   std::vector<RunText> texts(const std::vector<Run>& runs) const;
+
+  // Throws as send() does.
+  Words words() const;
 
   // The SHA-256 of tokenizer.json. Of a tokenizer that transformers built: of the tokenizer.json
   // that it would write, or else of its files, class and version.

@@ -188,7 +188,7 @@ export interface SeriesStatistic {
   /** The file that holds it: bands.csv or curves.csv. */
   table: "bands" | "curves";
   /** What its points are; wavelengths are stored as angles per token. */
-  axis: "wavelength" | "distance" | "position" | "attention";
+  axis: "wavelength" | "distance" | "position" | "attention" | "copies";
   hue: "queries" | "keys" | "both";
   low: number | null;
   high: number | null;
@@ -225,6 +225,16 @@ export interface EdgesBlob {
   left_out: number;
 }
 
+/** What a head is said to do where its score less some standard errors is above a threshold: ropewalk/analysis/table/roles.h. */
+export interface Role {
+  key: string;
+  name: string;
+  /** A column of heads.csv. */
+  score: string;
+  threshold: number;
+  errors: number;
+}
+
 export interface Blob {
   format: number;
   title: string;
@@ -234,6 +244,7 @@ export interface Blob {
   statistics: Statistic[];
   /** The meaning of each flag of the tables, in a sentence. */
   flags?: Record<string, string>;
+  roles?: Role[];
   /** Columns of qk.csv. */
   column_names: string[];
   table: TableBlob;

@@ -1,4 +1,4 @@
-import type { Blob, CheckpointEntry, PackedFlags, Statistic } from "./blob";
+import type { Blob, CheckpointEntry, PackedFlags, Role, Statistic } from "./blob";
 import { classify } from "./classes";
 import { present, unpackAny } from "./numbers";
 import { Order } from "./order";
@@ -147,6 +147,14 @@ export class Run {
       this.classCache = cache;
     }
     return this.classCache[checkpoint * this.heads.length + head];
+  }
+
+  /** The roles of a head: those of which its score is beyond the threshold by more than its error. */
+  roles(checkpoint: number, head: number): Role[] {
+    return (this.blob.roles ?? []).filter(
+      ({ score, threshold, errors }) =>
+        this.value(score, checkpoint, head) - errors * this.value(`${score}_se`, checkpoint, head) > threshold,
+    );
   }
 
   /** The flag in qk.csv: names joined by ";". */

@@ -1,5 +1,6 @@
 import { unmoved, type Context, type Part } from "../context";
-import type { Head } from "../data/run";
+import type { Role } from "../data/blob";
+import type { Head, Run } from "../data/run";
 import { h } from "../dom";
 import { button, card, classTag } from "../widgets";
 import { care } from "./care";
@@ -78,9 +79,20 @@ function heading({ run, store }: Context, head: Head): HTMLElement {
     { class: "head-heading" },
     h("h2", { id: "head-title", tabindex: "-1" }, `Layer ${head.layer}, head ${head.q_head}`),
     classTag(run.measured(at, head.index) ? run.classOf(at, head.index) : -1),
+    ...run.roles(at, head.index).map((role) => roleTag(run, role)),
     h("span", { class: "muted" }, facts.join(" · ")),
     h("span", { class: "spring" }),
     button("Close", () => store.close(), { title: "Esc" }),
+  );
+}
+
+/** A role, with the score and the threshold by which it is named. */
+function roleTag(run: Run, { key, name, score, threshold, errors }: Role): HTMLElement {
+  const title = run.statistics.find((one) => one.key === score)?.title ?? score;
+  return h(
+    "span",
+    { class: "role-tag", "data-role": key, "data-definition": `${title} (${score}) is above ${threshold} by more than ${errors} standard errors` },
+    name,
   );
 }
 

@@ -15,6 +15,7 @@ const AXES = {
   distance: { card: "Logits by distance", title: "distance, tokens", unit: "tokens" },
   position: { card: "By position", title: "position, tokens", unit: "tokens" },
   attention: { card: "Attention by distance", title: "distance, tokens", unit: "tokens" },
+  copies: { card: "Induction by distance", title: "distance of the copies, tokens", unit: "tokens" },
 };
 /** What of bands.csv stands in one chart: of queries and of keys. */
 const PROFILES = [
@@ -111,7 +112,7 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
     const [low, high] = extent(drawn);
     const margin = 0.04 * (high - low || 1);
     const limits = drawn.map(({ series }) => series.statistic);
-    const fixed = axis === "position" && limits.every((one) => one.low !== null && one.high !== null);
+    const fixed = (axis === "position" || axis === "copies") && limits.every((one) => one.low !== null && one.high !== null);
     const y: Axis = {
       kind: "linear",
       domain: fixed
@@ -134,7 +135,9 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
         ? `Mean logit of a query and a key ${whichCheckpoint()}, by how far they stand apart. The gap between the curves is what content adds.${flat}`
         : axis === "attention"
           ? `What a token's attention gives ${whichCheckpoint()} to tokens at a distance from x to below twice that, without the first four of the document.`
-          : `At ${here()}.`;
+          : axis === "copies"
+            ? `What tokens of a second copy of 50 random tokens give ${whichCheckpoint()} to the token behind the same one in the first copy, by how far apart the copies stand.`
+            : `At ${here()}.`;
     return card(
       title,
       `${about}${missingNow(drawn)}`,
@@ -243,6 +246,7 @@ export function headSeries(context: Context): (head: Head) => HTMLElement[] {
     return [
       ...(of("distance").length || left_out["curves"] ? [curves(head, "distance", of("distance"))] : []),
       ...of("attention").map((series) => curves(head, "attention", [series])),
+      ...of("copies").map((series) => curves(head, "copies", [series])),
       ...of("position").map((series) => curves(head, "position", [series])),
       ...(of("wavelength").length || left_out["bands"] ? [bands(head, of("wavelength"))] : []),
     ];

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ropewalk/analysis/run/change.h"
+#include "ropewalk/analysis/math/discovery_rates.h"
 #include "ropewalk/analysis/table/qk_table.h"
 
 namespace ropewalk {

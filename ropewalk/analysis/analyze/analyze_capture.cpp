@@ -6,11 +6,13 @@
 #include "ropewalk/analysis/analyze/capture_facts.h"
 #include "ropewalk/analysis/math/tensor_rows.h"
 #include "ropewalk/analysis/replicates/kept_parts.h"
+#include "ropewalk/analysis/replicates/probes.h"
 #include "ropewalk/analysis/replicates/rope_source.h"
 #include "ropewalk/analysis/table/loss_table.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/kernels/products/symmetric.h"
+#include "ropewalk/moments/collectors/probe_collector.h"
 
 namespace ropewalk {
 namespace {
@@ -125,7 +127,8 @@ StreamInput stream_of(const StreamSet& set, int64_t stream, const BlockCounts& c
 }
 
 CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t components,
-                                const std::string& source, int64_t memory, int64_t span) {
+                                const std::string& source, int64_t memory, int64_t span,
+                                const CaptureMoments* probes) {
   const CaptureFacts facts = capture_facts(moments.info, source);
   const StreamSet queries = moments.streams(StreamKind::query);
   const StreamSet keys = moments.streams(StreamKind::key);
@@ -154,6 +157,10 @@ CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t component
     rope.emplace(moments, facts.nope_layers, blocks, source, span);
     parts.emplace(AnalyzedCapture{moments, blocks, source});
   }
+  std::optional<ProbeSource> probed;
+  if (probes != nullptr) {
+    probed.emplace(*probes, static_cast<int64_t>(blocks.size()), source + ", its probes");
+  }
   const bool lacks = !moments.sampled() && lacks_default_accumulators(moments);
   const auto input = [&](const StreamSet& set, StreamKind kind, const StreamId& id) {
     const int64_t row = set.find(id);
@@ -164,6 +171,8 @@ CheckpointTable analyze_capture(const CaptureMoments& moments, int64_t component
       made.layer = rope->layer(id.layer);
       if (kind == StreamKind::query) made.slope = rope->slope(id.head);
     }
+    if (probed && kind == StreamKind::query)
+      made.parts[kProbesName] = probed->of(id.layer, id.head);
     return made;
   };
   streams.queries = [&](const HeadId& id) {

@@ -11,6 +11,7 @@
 #include "ropewalk/analysis/analyze/capture_facts.h"
 #include "ropewalk/analysis/forecast/centre_logits.h"
 #include "ropewalk/analysis/math/student_t.h"
+#include "ropewalk/analysis/replicates/document_lengths.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/units.h"

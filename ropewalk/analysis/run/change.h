@@ -31,8 +31,4 @@ Pairing pairing(const CheckpointTable& from, const CheckpointTable& to);
 Change subtract(const Estimate& from, const Estimate& to, const std::vector<double>& sizes,
                 const Pairing& pairing);
 
-// For each p-value, the smallest false discovery rate at which it would be a discovery (Benjamini &
-// Hochberg 1995). NaN stays NaN and does not count.
-std::vector<double> false_discovery_rates(const std::vector<double>& p_values);
-
 }  // namespace ropewalk

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ropewalk/analysis/math/discovery_rates.h"
 #include "ropewalk/analysis/math/jackknife.h"
 #include "ropewalk/analysis/math/resampling.h"
 #include "ropewalk/analysis/run/carried_signs.h"

@@ -117,6 +117,8 @@ CheckpointNumbers checkpoint_numbers(const CheckpointTable& checkpoint, int64_t 
       of.heads.push_back(view.view->absolute ? std::abs(column.value[row]) : column.value[row]);
     }
   }
+  for (size_t i = 0; i < kRoles.size(); ++i) numbers.roles[i] = role_numbers(kRoles[i], checkpoint);
+  numbers.place = role_numbers(kPlaceRole, checkpoint);
   const std::vector<int64_t> counts = class_counts(all);
   for (size_t i = 0; i < counts.size(); ++i) {
     const double share = static_cast<double>(counts[i]) / static_cast<double>(all.rows.size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ropewalk/analysis/run/depth.h"
+#include "ropewalk/analysis/table/roles.h"
 #include "ropewalk/analysis/table/run_table.h"
 #include "ropewalk/analysis/table/taxonomy.h"
 #include "ropewalk/base/files/json.h"
@@ -72,6 +73,8 @@ struct CheckpointNumbers {
   std::vector<ViewNumbers> views;                       // in the order of all_views()
   std::array<ClassShare, kHeadClasses.size()> classes;  // in the order of kHeadClasses
   std::array<int64_t, kDepthBins> depth_heads{};
+  std::array<RoleNumbers, kRoles.size()> roles{};  // in the order of kRoles
+  RoleNumbers place{};                             // of kPlaceRole
   // In the order of series(): bands over RoPE heads, per set of angles; curves over all heads.
   // Empty: the run has no such table.
   std::vector<std::vector<SeriesNumbers>> series;

@@ -17,6 +17,8 @@
 #include "ropewalk/analysis/run/series_summary.h"
 #include "ropewalk/analysis/run/sign_turns.h"
 #include "ropewalk/analysis/run/top_heads.h"
+#include "ropewalk/analysis/table/role_table.h"
+#include "ropewalk/analysis/table/roles.h"
 #include "ropewalk/analysis/table/taxonomy.h"
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/processes/parallel.h"
@@ -109,6 +111,7 @@ Json describe(const CheckpointTable& checkpoint, const HeadGroup& all) {
   json["context"] = context > 0 ? Json(context) : Json();
   json["dtype"] = text_or_null(checkpoint.origin.dtype);
   json["device"] = text_or_null(checkpoint.origin.device);
+  if (!checkpoint.origin.backend.empty()) json["backend"] = checkpoint.origin.backend;
   json["t95"] = blocks >= 2 ? Json(student_t_95(blocks - 1)) : Json();
   return json;
 }
@@ -131,6 +134,39 @@ Json summarize(const CheckpointTable& checkpoint, const GroupNumbers& all) {
   }
   add_series(numbers, checkpoint);
   return {{"checkpoint", describe(checkpoint, all.group())}, {"numbers", std::move(numbers)}};
+}
+
+Json describe(const RoleAssociation& one, const std::string& label) {
+  Json json{{"checkpoint", label},      {"kind", one.kind},   {"name", one.name},
+            {"role", one.role},         {"heads", one.heads}, {"value", one.value},
+            {"expected", one.expected}, {"p", one.p},         {"q", one.q}};
+  if (one.kind != kClassKind) return json;
+  json.update({{"in_class", one.in_class}, {"in_role", one.in_role}, {"both", one.both}});
+  return json;
+}
+
+// Thresholds; by label, how many heads have each role; and what goes with roles at the last
+// checkpoint, or in each model.
+Json summarize_roles(const std::vector<CheckpointTable>& checkpoints,
+                     const std::vector<RoleAssociation>& associations, const RunOrder& order) {
+  Json json{{"errors", kRoleErrors}, {"associations", Json::array()}};
+  for (const Role& role : kRoles) json["thresholds"][role.key] = role.threshold;
+  for (const CheckpointTable& checkpoint : checkpoints) {
+    for (const Role& role : kRoles) {
+      const RoleNumbers count = role_numbers(role, checkpoint);
+      if (count.of == 0) continue;
+      json["heads"][checkpoint.label][role.key] = {
+          {"heads", count.heads}, {"of", count.of}, {"top", number_or_null(count.top)}};
+    }
+  }
+  for (const RoleAssociation& one : associations) {
+    const CheckpointTable& checkpoint = checkpoints[one.checkpoint];
+    const bool shown = checkpoint.independent_model || order.last() == one.checkpoint;
+    if (shown && one.q <= kDiscoveryRate) {
+      json["associations"].push_back(describe(one, checkpoint.label));
+    }
+  }
+  return json;
 }
 
 // The results of comparing two checkpoints.
@@ -202,7 +238,7 @@ RunSummary summarize(const std::vector<CheckpointTable>& checkpoints,
   const bool models = std::any_of(checkpoints.begin(), checkpoints.end(),
                                   [](const CheckpointTable& one) { return one.independent_model; });
   if (models) add_models(json, checkpoints);
-  RunSummary made{{}, changes_header()};
+  RunSummary made{{}, changes_header(), {}};
   const CheckpointComparison *baseline = nullptr, *whole = nullptr;
   for (size_t i = 0; i < told.size(); ++i) {
     made.changes += told[i].rows;
@@ -216,6 +252,11 @@ RunSummary summarize(const std::vector<CheckpointTable>& checkpoints,
     if (!told[i].of_heads) continue;
     (compared[i].kind == ComparedCheckpoints::Kind::whole ? whole : baseline) =
         told[i].of_heads.get();
+  }
+  const std::vector<RoleAssociation> associations = role_associations(checkpoints);
+  if (!associations.empty()) {
+    json["roles"] = summarize_roles(checkpoints, associations, order);
+    made.roles = format_role_table(checkpoints, associations);
   }
   if (Json heads = top_heads(baseline, whole); !heads.is_null()) {
     json["top_heads"] = std::move(heads);

@@ -12,6 +12,7 @@ namespace ropewalk {
 struct RunSummary {
   Json summary;
   std::string changes;  // changes.csv (changes_table.h)
+  std::string roles;    // roles.csv (role_table.h); empty: no head has a score
 };
 
 // Computes the contents of summary.json (docs/formats.md): per checkpoint means, spreads, class

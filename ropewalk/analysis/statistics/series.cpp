@@ -11,13 +11,14 @@ const std::vector<SeriesStatistic>& bands();
 const std::vector<SeriesStatistic>& distance();
 const std::vector<SeriesStatistic>& plasticity();
 const std::vector<SeriesStatistic>& attended();
+const std::vector<SeriesStatistic>& probes();
 }  // namespace series_of
 
 const std::vector<const SeriesStatistic*>& series() {
   static const std::vector<const SeriesStatistic*> kAll = [] {
     std::vector<const SeriesStatistic*> found;
     for (const auto* file : {&series_of::bands(), &series_of::distance(), &series_of::plasticity(),
-                             &series_of::attended()}) {
+                             &series_of::attended(), &series_of::probes()}) {
       for (const SeriesStatistic& one : *file) found.push_back(&one);
     }
     return found;

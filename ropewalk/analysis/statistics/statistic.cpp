@@ -29,7 +29,8 @@ namespace ropewalk {
   X(row_targets, "What it attends to")             \
   X(row_reach, "How far it looks")                 \
   X(place_or_key, "Place or key")                  \
-  X(row_logits, "Largest logits")
+  X(row_logits, "Largest logits")                  \
+  X(probe_targets, "Probes")
 
 namespace statistic {
 #define ROPEWALK_DECLARE(name, group) const std::vector<Statistic>& name();

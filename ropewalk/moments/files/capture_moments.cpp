@@ -27,6 +27,14 @@ CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>
   return shape;
 }
 
+BlockCounts count_blocks(std::span<const Document> documents, int64_t blocks) {
+  BlockCounts counts(blocks);
+  for (const Document& document : documents) {
+    counts.add_document(document.block(blocks), static_cast<int64_t>(document.tokens.size()));
+  }
+  return counts;
+}
+
 std::string documents_digest(const std::vector<DocumentRecord>& documents) {
   Sha256 hash;
   for (const DocumentRecord& document : documents) {

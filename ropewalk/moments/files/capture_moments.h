@@ -29,6 +29,8 @@ struct DocumentRecord {
 };
 
 std::vector<DocumentRecord> make_records(std::span<const Document> documents);
+// The tokens of each block of these documents.
+BlockCounts count_blocks(std::span<const Document> documents, int64_t blocks);
 
 // The facts that accumulators need about a capture of these documents, whatever it kept.
 CaptureShape shape_of(const CaptureInfo& info, const std::vector<DocumentRecord>& documents,

@@ -115,11 +115,14 @@ bool is_complete(const StoredCapture& capture) {
   }
 }
 
-CaptureStore::CaptureStore(fs::path out) : out_(std::move(out)) { read(); }
+CaptureStore::CaptureStore(fs::path out, std::string folder)
+    : out_(std::move(out)), inside_(std::move(folder)) {
+  read();
+}
 
 void CaptureStore::read() {
   std::vector<fs::path> folders;
-  for (const fs::path& folder : folders_in(out_ / "checkpoints")) {
+  for (const fs::path& folder : folders_in(out_ / inside_)) {
     const bool hidden = folder.filename().string().starts_with('.');
     if (!hidden && is_capture(folder)) folders.push_back(folder);
   }
@@ -140,9 +143,7 @@ void CaptureStore::read() {
   }
 }
 
-fs::path CaptureStore::folder_of(const std::string& label) const {
-  return out_ / "checkpoints" / label;
-}
+fs::path CaptureStore::folder_of(const std::string& label) const { return out_ / inside_ / label; }
 
 StoredCapture* CaptureStore::find(const fs::path& folder) {
   const auto found = std::find_if(captures_.begin(), captures_.end(),
@@ -160,7 +161,7 @@ void CaptureStore::clear(const std::string& label) {
   if (!fs::exists(fs::symlink_status(folder, ignored))) return;
   StoredCapture* there = find(folder);
   if (there != nullptr && there->in_use) {  // it was moved here from another name, as if renamed
-    there->folder = free_path(out_ / "checkpoints", label);
+    there->folder = free_path(out_ / inside_, label);
     move_folder(folder, there->folder);
     return;
   }
@@ -215,7 +216,7 @@ std::vector<fs::path> CaptureStore::unused(const std::vector<std::string>& label
       paths.push_back(capture.folder);
   }
   for (const fs::path& folder : replaced_captures(out_)) paths.push_back(folder);
-  for (const SavedState& state : saved_states(out_ / "checkpoints")) {
+  for (const SavedState& state : saved_states(out_ / inside_)) {
     const std::string name = state.file.filename().string();
     const bool ours = std::any_of(labels.begin(), labels.end(), [&](const std::string& label) {
       return name.starts_with("." + label + ".state");

@@ -18,13 +18,13 @@ struct StoredCapture {
   bool in_use = false;  // belongs to a checkpoint of the study
 };
 
-// The captures of a results folder, OUT/checkpoints/LABEL. Captures that were replaced and took
-// more than a minute to measure are in OUT/replaced/DATE/LABEL, and are not read again. A capture
-// is identified by what was measured; its label is only its name. Only captures are ever moved or
-// removed.
+// The captures of a results folder, OUT/checkpoints/LABEL, or those in another folder of it.
+// Captures that were replaced and took more than a minute to measure are in
+// OUT/replaced/DATE/LABEL, and are not read again. A capture is identified by what was measured;
+// its label is only its name. Only captures are ever moved or removed.
 class CaptureStore {
  public:
-  explicit CaptureStore(std::filesystem::path out);
+  explicit CaptureStore(std::filesystem::path out, std::string folder = "checkpoints");
 
   std::filesystem::path folder_of(const std::string& label) const;
   // The capture in a label's folder, or null.
@@ -53,6 +53,7 @@ class CaptureStore {
   void forget(const std::filesystem::path& folder);
 
   std::filesystem::path out_;
+  std::string inside_;                 // its folder in the results folder
   std::list<StoredCapture> captures_;  // a list, so that references stay valid
   std::set<std::filesystem::path> damaged_;
 };

@@ -13,6 +13,7 @@
 #include "ropewalk/moments/capture_info.h"
 #include "ropewalk/moments/collectors/loss_collector.h"
 #include "ropewalk/moments/collectors/moments_collector.h"
+#include "ropewalk/moments/collectors/probe_collector.h"
 #include "ropewalk/moments/files/moments_state.h"
 #include "ropewalk/study/capture/agreement.h"
 #include "ropewalk/study/capture/capture_state.h"
@@ -101,8 +102,14 @@ void DocumentMeasurement::collect(LossCollector& loss) {
   observers_.push_back(&loss);
 }
 
+void DocumentMeasurement::collect(ProbeCollector& probes) {
+  probes_ = &probes;
+  observers_.push_back(&probes);
+}
+
 std::vector<DocumentValues> DocumentMeasurement::values_of(std::span<const Document> read) const {
   std::vector<DocumentValues> values;
+  if (probes_ != nullptr) values = probes_->values(read);
   if (loss_ == nullptr) return values;
   values.push_back(loss_->values(read));
   if (setting_.pieces) values.push_back(cluster_values(read));

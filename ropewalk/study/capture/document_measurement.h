@@ -20,6 +20,7 @@ namespace ropewalk {
 
 class LossCollector;
 class MomentsCollector;
+class ProbeCollector;
 class Progress;
 struct CaptureInfo;
 struct Edit;
@@ -69,6 +70,7 @@ class DocumentMeasurement {
   void collect(Observer& observer);
   void collect(MomentsCollector& moments);
   void collect(LossCollector& loss);
+  void collect(ProbeCollector& probes);
 
   // Resumes from the moments and losses that were saved in `state`, where they have the same
   // `identity` and documents, and saves the state there now and then.
@@ -113,6 +115,7 @@ class DocumentMeasurement {
   std::vector<Observer*> observers_;
   MomentsCollector* moments_ = nullptr;
   LossCollector* loss_ = nullptr;
+  ProbeCollector* probes_ = nullptr;
   int64_t held_ = 0;           // bytes of what is collected
   int64_t pending_bytes_ = 0;  // bytes of a capture that is being written
   std::filesystem::path state_;

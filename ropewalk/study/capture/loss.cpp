@@ -42,14 +42,6 @@ CaptureInfo describe_loss(const CaptureOptions& options, const OpenModel& model,
   return info;
 }
 
-BlockCounts counts_of(std::span<const Document> documents, int64_t blocks) {
-  BlockCounts counts(blocks);
-  for (const Document& document : documents) {
-    counts.add_document(document.block(blocks), static_cast<int64_t>(document.tokens.size()));
-  }
-  return counts;
-}
-
 void say(const CheckpointLoss& loss) {
   const LossRow& all = loss.rows.front();
   log::info("{}: {:.4f}{} nats per token, {}, {} predicted tokens", loss.label, all.loss,
@@ -95,7 +87,7 @@ void measure_loss(const CaptureOptions& given) {
   capture.document_values = measurement.join(capture.info);
   if (!processes.first()) return;
   capture.documents = make_records(documents.documents);
-  capture.counts = counts_of(documents.documents, options.blocks);
+  capture.counts = count_blocks(documents.documents, options.blocks);
   const UninterruptedScope unhurried;
   write_moments(folder->path() / kMomentsName, capture);
   describe_in(folder->path(), capture.info);

@@ -34,6 +34,10 @@ void broadcast(std::vector<Value>& values, const Communicator& processes) {
 
 }  // namespace
 
+void broadcast_numbers(std::vector<int32_t>& numbers, const Communicator& processes) {
+  if (!processes.alone()) broadcast(numbers, processes);
+}
+
 void broadcast_documents(DocumentSet& documents, const Communicator& processes) {
   if (processes.alone()) return;
   for (const auto count : kCounts) documents.*count = processes.from_first(documents.*count);

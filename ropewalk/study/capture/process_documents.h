@@ -14,6 +14,9 @@ class Communicator;
 // have the same documents. Collective.
 void broadcast_documents(DocumentSet& documents, const Communicator& processes);
 
+// Sends the first process's numbers to all. Collective.
+void broadcast_numbers(std::vector<int32_t>& numbers, const Communicator& processes);
+
 // Every n-th document, starting with the i-th: the part that process i of n reads.
 std::vector<Document> part_of_documents(std::span<const Document> documents, int64_t part,
                                         int64_t parts);

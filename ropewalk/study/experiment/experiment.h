@@ -75,6 +75,8 @@ struct Experiment {
   TimeAxis axis = TimeAxis::labels;
   std::string dtype = "auto";
   std::string device = "auto";
+  std::string backend = "auto";    // one of kBackends (study/source/backend_model.h)
+  bool trust_remote_code = false;  // of models that transformers runs
   std::optional<int64_t> memory;
   int64_t blocks = 16;
   bool sliding = false;
@@ -93,11 +95,13 @@ struct Experiment {
     Json to_json() const;
   };
   std::optional<Ablate> ablate;
+  bool probes = false;  // also measure what heads attend to in synthetic documents
   int64_t components = 10;
   std::vector<Phase> phases;
   bool models = false;  // phases are models to be compared, each with one checkpoint
   int model_line = 0;
   int tokenizer_line = 0;
+  int probes_line = 0;
   int device_line = 0;
   int memory_line = 0;
 

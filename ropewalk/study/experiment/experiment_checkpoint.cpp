@@ -73,8 +73,8 @@ void check_text(const Experiment& experiment, const std::map<std::string, int>& 
         "org/name, split: test}}",
         experiment.at(1));
   }
-  std::vector<const char*> keys{"corpus", "tokenizer", "heads",   "dtype",  "device",
-                                "memory", "blocks",    "sliding", "vectors"};
+  std::vector<const char*> keys{"corpus", "tokenizer", "heads",   "dtype",   "device",
+                                "memory", "blocks",    "sliding", "vectors", "probes"};
   for (const KeepOption& option : kKeepOptions) keys.push_back(option.key);
   for (const char* key : keys) {
     if (line_of(key) == 0) continue;

@@ -66,7 +66,7 @@ void Analyses::start(const PlannedCheckpoint& planned,
     const Timeline::Span span(*study_.timeline, "analyze", planned.capture.label);
     CaptureMoments moments = capture->moments();
     capture.reset();
-    return make(std::move(moments), planned.capture.out / kMomentsName, memory);
+    return make(std::move(moments), planned, planned.capture.out / kMomentsName, memory);
   };
   begun_.insert_or_assign({"", planned.capture.label},
                           PendingAnalysis{worker_.run(std::move(job)), bytes});
@@ -122,14 +122,20 @@ CheckpointTable Analyses::make(const MeasuredCheckpoint& measured,
   CaptureMoments moments = read_moments(path, Blocks::if_there, Tokens::sampled_too);
   moments.info.names() = measured.info.names();
   moments.info.accumulators = measured.info.accumulators;
-  return make(std::move(moments), path, memory);
+  return make(std::move(moments), *measured.planned, path, memory);
 }
 
-CheckpointTable Analyses::make(CaptureMoments moments, const std::filesystem::path& file,
+CheckpointTable Analyses::make(CaptureMoments moments, const PlannedCheckpoint& planned,
+                               const std::filesystem::path& file,
                                const AnalysisMemory& memory) const {
   drop_unwanted_accumulators(moments, study_.experiment);
+  std::optional<CaptureMoments> probes;
+  if (const auto finished = probes_->finished(planned)) {
+    require_complete(finished->folder, finished->info);
+    probes = read_moments_head(finished->folder / kMomentsName);
+  }
   return analyze_capture(moments, study_.experiment.components, file.string(), memory.for_cores(),
-                         study_.plan.span);
+                         study_.plan.span, probes ? &*probes : nullptr);
 }
 
 }  // namespace ropewalk

@@ -11,14 +11,16 @@
 #include "ropewalk/study/capture/capture.h"
 #include "ropewalk/study/run/analysis_memory.h"
 #include "ropewalk/study/run/manifest.h"
+#include "ropewalk/study/run/probe_captures.h"
 
 namespace ropewalk {
 
 // Analyses the checkpoints of a study on a thread of its own, while other checkpoints are measured.
-// The study must outlive this object.
+// Probes must be measured before. The study must outlive this object.
 class Analyses {
  public:
-  explicit Analyses(const Study& study) : study_(study) {}
+  Analyses(const Study& study, std::shared_ptr<const ProbeCaptures> probes)
+      : study_(study), probes_(std::move(probes)) {}
 
   // Starts to analyse a checkpoint whose capture is still in memory and about to be written. Does
   // nothing where other analyses are waiting, because the capture would stay in memory until its
@@ -41,10 +43,11 @@ class Analyses {
     bool done() const;
   };
   CheckpointTable make(const MeasuredCheckpoint& measured, const AnalysisMemory& memory) const;
-  CheckpointTable make(CaptureMoments moments, const std::filesystem::path& file,
-                       const AnalysisMemory& memory) const;
+  CheckpointTable make(CaptureMoments moments, const PlannedCheckpoint& planned,
+                       const std::filesystem::path& file, const AnalysisMemory& memory) const;
 
   const Study& study_;
+  std::shared_ptr<const ProbeCaptures> probes_;
   std::mutex mutex_;
   // The key is the hash of the moments and the label: a capture that was replaced meanwhile has
   // another hash. A capture that is not written yet has no entry.

@@ -45,6 +45,14 @@ CaptureMatcher::CaptureMatcher(const Study& study, const PlannedCheckpoint& plan
       info_(model ? describe_capture(planned.capture, *model, documents_) : planned.vectors->info),
       identity_(second_moment_identity(info_.identity())) {}
 
+CaptureMatcher::CaptureMatcher(const PlannedCheckpoint& planned, const DocumentSet& documents,
+                               CaptureInfo info)
+    : planned_(planned),
+      chunked_(false),
+      documents_(documents),
+      info_(std::move(info)),
+      identity_(second_moment_identity(info_.identity())) {}
+
 bool CaptureMatcher::same_measure(const CaptureInfo& other) {
   return second_moment_identity(other.identity()) == identity_ && same_weights(other);
 }
@@ -129,8 +137,7 @@ bool CaptureMatcher::same_weights(const CaptureInfo& other) {
     return !stated_->empty() && other.stated_weights == *stated_;
   }
   if (!digest_) {
-    const OpenModel model = open_model(options);
-    digest_ = model.weights().digest(model.measured());
+    digest_ = open_model(options).weights_digest();
   }
   return other.weights == *digest_;
 }

@@ -15,6 +15,9 @@ class CaptureMatcher {
  public:
   CaptureMatcher(const Study& study, const PlannedCheckpoint& planned);
 
+  // The same for a capture of other documents, with this description.
+  CaptureMatcher(const PlannedCheckpoint& planned, const DocumentSet& documents, CaptureInfo info);
+
   const PlannedCheckpoint& planned() const { return planned_; }
   // The description that a capture of it would have, without the weights' digest.
   const CaptureInfo& info() const { return info_; }
@@ -45,7 +48,7 @@ class CaptureMatcher {
   bool same_weights(const CaptureInfo& other);
 
   const PlannedCheckpoint& planned_;
-  const std::set<std::string>& named_;  // accumulators that the experiment names
+  std::set<std::string> named_;  // accumulators that the experiment names
   bool chunked_;
   const DocumentSet& documents_;
   CaptureInfo info_;

@@ -95,7 +95,9 @@ void find_saved_state(CaptureMatcher& mine, CheckpointTask& task) {
 
 }  // namespace
 
-std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store) {
+std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store,
+                                         ProbeCaptures& probes) {
+  probes.find();
   std::vector<CaptureMatcher> matchers;
   matchers.reserve(study.plan.checkpoints.size());
   for (const PlannedCheckpoint& planned : study.plan.checkpoints) {
@@ -110,6 +112,7 @@ std::vector<CheckpointTask> decide_tasks(const Study& study, CaptureStore& store
     task.info = mine.info();
     if (task.stored != nullptr) task.missing = mine.missing(task.stored->info);
     const bool wanted = study.wanted(*task.planned);
+    task.probes = wanted && probes.lacks(*task.planned);
     // A checkpoint that is not requested keeps its capture; the columns that it lacks are empty.
     if (task.action == Action::complete && !wanted) task.action = Action::keep;
     const bool settled = task.action == Action::keep || task.action == Action::complete;

@@ -46,7 +46,7 @@ std::string format_hours(double seconds) {
 }
 
 bool is_measured(const CheckpointTask& task) {
-  return task.action != Action::leave_out && task.action != Action::keep;
+  return task.action != Action::leave_out && (task.action != Action::keep || task.probes);
 }
 
 // `download`: bytes that must be downloaded first.
@@ -56,6 +56,7 @@ std::string describe_task(const CheckpointTask& task, int64_t download) {
   if (!is_measured(task)) return "measured already";
   std::string text =
       download > 0 ? fmt::format("download {}, measure", format_bytes(download)) : "measure";
+  if (task.action == Action::keep) return text + " probes in addition to what exists";
   if (task.stored != nullptr && !task.missing.empty()) {
     text += fmt::format(" {} in addition to what exists", fmt::join(task.missing, ", "));
     if (task.action == Action::complete) return text;
@@ -142,7 +143,8 @@ std::string describe_run(const RunOptions& options) {
   const Study study = open_study(options);
   require_own_folder(study, read_json_or_null(study.out / kManifest));
   CaptureStore store(study.out);
-  const std::vector<CheckpointTask> tasks = decide_tasks(study, store);
+  ProbeCaptures probes(study);
+  const std::vector<CheckpointTask> tasks = decide_tasks(study, store, probes);
   const bool vectors = study.experiment.uses_captured_vectors();
   std::string text = fmt::format(
       "{}: {}, {}, into {}\n\n", study.experiment.name,
@@ -162,7 +164,10 @@ std::string describe_run(const RunOptions& options) {
   for (const auto& folder : store.unused(study.labels())) {
     text += fmt::format("\n{}: is no longer used; --prune removes it", folder.string());
   }
-  return text + "\n" + describe(costs) + describe_study_ablation(study);
+  const auto lacking = std::count_if(tasks.begin(), tasks.end(),
+                                     [](const CheckpointTask& task) { return task.probes; });
+  return text + "\n" + describe(costs) + describe_study_probes(study, lacking) +
+         describe_study_ablation(study);
 }
 
 }  // namespace ropewalk

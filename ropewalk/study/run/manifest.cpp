@@ -16,12 +16,14 @@ Json or_null(const std::optional<T>& value) {
 Json describe_settings(const Experiment& experiment) {
   Json settings{{"ablate", experiment.ablate ? experiment.ablate->to_json() : Json()},
                 {"axis", time_axis_name(experiment.axis)},
+                {"backend", experiment.backend},
                 {"blocks", experiment.blocks},
                 {"components", experiment.components},
                 {"figures", experiment.figures.to_json()},
                 {"heads", experiment.head_count ? Json(*experiment.head_count) : Json("all")},
                 {"heads_seed", experiment.head_seed},
                 {"portraits", experiment.portraits},
+                {"probes", experiment.probes},
                 {"sliding", experiment.sliding},
                 {"vectors", or_null(experiment.vectors)}};
   settings.update(keep_json(experiment.keep));

@@ -12,6 +12,7 @@ struct MeasuredCheckpoint {
   const PlannedCheckpoint* planned = nullptr;
   std::filesystem::path folder;
   CaptureInfo info;
+  std::string probes = {};  // hash of what was measured of probes (probe_captures.h); empty: none
 };
 
 // The contents of manifest.json, which says how the results of a study were made (docs/formats.md),

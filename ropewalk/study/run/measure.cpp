@@ -30,8 +30,11 @@ using Action = CheckpointTask::Action;
 class StudyRunner {
  public:
   explicit StudyRunner(const Study& study)
-      : study_(study), processes_(study.options.processes), store_(study.out) {
-    result_.analyses = std::make_shared<Analyses>(study);
+      : study_(study),
+        processes_(study.options.processes),
+        store_(study.out),
+        probes_(std::make_shared<ProbeCaptures>(study)) {
+    result_.analyses = std::make_shared<Analyses>(study, probes_);
   }
 
   MeasuredStudy run();
@@ -45,6 +48,8 @@ class StudyRunner {
   void read_ahead(std::span<const CheckpointTask> tasks);
   // Carries out one task; `later` are the tasks after it.
   void take(CheckpointTask& task, std::span<const CheckpointTask> later);
+  // Uses the existing capture.
+  void keep(CheckpointTask& task, std::span<const CheckpointTask> later);
   // Measures a checkpoint; its capture is written while the next tasks run.
   void measure(CheckpointTask& task, std::span<const CheckpointTask> later);
   void measure_captured(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later);
@@ -63,6 +68,7 @@ class StudyRunner {
   const Study& study_;
   const Communicator& processes_;
   CaptureStore store_;
+  std::shared_ptr<ProbeCaptures> probes_;
   MeasuredStudy result_;
   std::set<std::string> failed_;  // labels of failed checkpoints
   bool stopped_ = false;          // whether a failure ended the measuring
@@ -93,7 +99,7 @@ std::set<std::string> names_from_first(const std::set<std::string>& names,
 
 bool is_to_measure(const CheckpointTask& task) {
   return task.action == Action::measure || task.action == Action::complete ||
-         task.action == Action::extend;
+         task.action == Action::extend || task.probes;
 }
 
 void StudyRunner::record_failure(const PlannedCheckpoint& planned, const std::exception& error) {
@@ -120,7 +126,7 @@ std::string stopped(const PlannedCheckpoint& planned, int64_t there, int64_t doc
 void StudyRunner::measure(CheckpointTask& task, std::span<const CheckpointTask> later) {
   const CaptureOptions& capture = task.planned->capture;
   const bool first = processes_.first();
-  if (first) {
+  if (first && task.action != Action::keep) {
     if (task.action != Action::measure && !is_complete(*task.stored)) task.action = Action::measure;
     if (!task.why.empty() && task.action == Action::measure) {
       log::info("{}: measured again: {}", capture.label, task.why);
@@ -137,6 +143,11 @@ void StudyRunner::measure(CheckpointTask& task, std::span<const CheckpointTask> 
   const OpenModel model =
       open_model(capture.model, ahead_ ? ahead_->ready(capture.label) : nullptr);
   log::info("{}: running in {}", capture.label, model.arithmetic());
+  if (task.probes) probes_->measure(*task.planned, model);
+  if (task.action == Action::keep) {
+    keep(task, later);
+    return evict(*task.planned, later);
+  }
   const DocumentSet& documents = study_.documents_for(*task.planned, model.context);
   task.action = static_cast<Action>(processes_.from_first(static_cast<int64_t>(task.action)));
   const int64_t there = first && task.action == Action::extend ? task.stored->info.documents : 0;
@@ -246,7 +257,8 @@ void StudyRunner::finish_writing() {
 void StudyRunner::finish(const PlannedCheckpoint& planned, std::span<const CheckpointTask> later) {
   if (processes_.first()) {
     const StoredCapture& capture = store_.add(planned.capture.label);
-    result_.checkpoints.push_back({&planned, capture.folder, capture.info});
+    result_.checkpoints.push_back(
+        {&planned, capture.folder, capture.info, probes_->hash_of(planned)});
     result_.analyses->start(result_.checkpoints.back());
   }
   evict(planned, later);
@@ -254,7 +266,7 @@ void StudyRunner::finish(const PlannedCheckpoint& planned, std::span<const Check
 
 std::vector<CheckpointTask> StudyRunner::decide() {
   std::vector<CheckpointTask> tasks(study_.plan.checkpoints.size());
-  if (processes_.first()) tasks = decide_tasks(study_, store_);
+  if (processes_.first()) tasks = decide_tasks(study_, store_, *probes_);
   for (const CheckpointTask& task :
        tasks) {  // an interrupted capture under another name resumes under its own name
     if (task.state.empty() || task.state == *task.planned->capture.state) continue;
@@ -266,6 +278,7 @@ std::vector<CheckpointTask> StudyRunner::decide() {
     tasks[i].action =
         static_cast<Action>(processes_.from_first(static_cast<int64_t>(tasks[i].action)));
     tasks[i].missing = names_from_first(tasks[i].missing, processes_);
+    tasks[i].probes = processes_.from_first(int64_t{tasks[i].probes}) != 0;
   }
   return tasks;
 }
@@ -313,16 +326,23 @@ void StudyRunner::take(CheckpointTask& task, std::span<const CheckpointTask> lat
     }
     return;
   }
-  if (task.action != Action::keep) return measure(task, later);
+  if (processes_.first() && !task.probes) probes_->adopt(planned);
+  if (is_to_measure(task)) return measure(task, later);
+  keep(task, later);
+}
+
+void StudyRunner::keep(CheckpointTask& task, std::span<const CheckpointTask> later) {
   if (!processes_.first()) return;
-  if (study_.wanted(planned)) {
+  const PlannedCheckpoint& planned = *task.planned;
+  if (study_.wanted(planned) && !task.probes) {
     const auto& all = study_.plan.checkpoints;
     log::info("{} of {}, {}: measured already", &planned - all.data() + 1, all.size(),
               planned.capture.label);
   }
   store_.adopt(*task.stored, task.info);
   remove_states(*planned.capture.state, study_.out / "replaced");
-  result_.checkpoints.push_back({&planned, task.stored->folder, task.stored->info});
+  result_.checkpoints.push_back(
+      {&planned, task.stored->folder, task.stored->info, probes_->hash_of(planned)});
   // New captures will change the tables, so that this analysis will be needed.
   if (std::any_of(later.begin(), later.end(), is_to_measure)) {
     result_.analyses->start(result_.checkpoints.back());
@@ -330,7 +350,9 @@ void StudyRunner::take(CheckpointTask& task, std::span<const CheckpointTask> lat
 }
 
 void StudyRunner::report_unused() const {
-  const std::vector<fs::path> unused = store_.unused(study_.labels());
+  const std::vector<fs::path> captures = store_.unused(study_.labels());
+  std::set<fs::path> unused(captures.begin(), captures.end());
+  for (const fs::path& folder : probes_->unused()) unused.insert(folder);
   if (unused.empty()) return;
   std::vector<std::string> names;
   for (const fs::path& folder : unused) names.push_back(folder.string());
@@ -346,6 +368,8 @@ MeasuredStudy StudyRunner::run() {
     throw_if_interrupted();
     const std::span<CheckpointTask> later = std::span(tasks).subspan(i + 1);
     if (failed_.contains(tasks[i].planned->capture.label)) continue;
+    // What exists is used as it is.
+    if (stopped_ && tasks[i].action == Action::keep) tasks[i].probes = false;
     if (stopped_ && is_to_measure(tasks[i])) continue;
     try {
       take(tasks[i], later);
@@ -356,7 +380,10 @@ MeasuredStudy StudyRunner::run() {
   }
   finish_writing();
   if (processes_.first()) {
-    if (study_.options.prune) store_.prune(study_.labels());
+    if (study_.options.prune) {
+      store_.prune(study_.labels());
+      probes_->prune();
+    }
     report_unused();
   }
   // Writing finishes later than keeping an existing capture, so the order is restored. Models all

@@ -10,12 +10,14 @@
 #include "ropewalk/analysis/table/edges_table.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/atomic_file.h"
+#include "ropewalk/base/files/hash.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/version.h"
 #include "ropewalk/study/capture/loss.h"
 #include "ropewalk/study/capture/stage.h"
 #include "ropewalk/study/run/checkpoint_analysis.h"
+#include "ropewalk/study/run/probe_captures.h"
 #include "ropewalk/study/run/results_folder.h"
 #include "ropewalk/study/run/study_ablation.h"
 #include "ropewalk/study/show/figures.h"
@@ -60,7 +62,8 @@ Json table_inputs(const Study& study, const MeasuredStudy& measured) {
                         {"tokens", checkpoint.planned->time.tokens.value_or(-1)},
                         {"identity", info.identity()},
                         {"corpus", info.corpus},
-                        {"moments", info.moments}});
+                        {"moments", info.moments},
+                        {"probes", checkpoint.probes}});
   }
   Json inputs{{"program", version_details()},
               {"name", study.experiment.name},
@@ -119,9 +122,19 @@ Stage tables_stage(const Study& study, const MeasuredStudy& measured, StudyProdu
     std::vector<fs::path> files{kTable, kHeads, kBands, kCurves, kChanges, kSummary};
     if (study.experiment.keep.loss) files.emplace_back(kLossTable);
     if (have_edges(products.tables().heads.checkpoints)) files.emplace_back(kEdgesTable);
+    if (!products.tables().roles.empty()) files.emplace_back(kRolesTable);
     return files;
   };
   return {"tables", table_inputs(study, measured), make};
+}
+
+// Writes the synthetic documents, so that anyone can compute their numbers again.
+Stage probes_stage(const Study& study) {
+  const std::string lines = study_probes(study);
+  return {"probes", {{"sha256", sha256_hex(lines)}}, [&study, lines]() -> std::vector<fs::path> {
+            write_file_atomically(study.out / kProbesFile, lines);
+            return {kProbesFile};
+          }};
 }
 
 Stage figures_stage(const Study& study, const Json& tables, StudyProducts& products) {
@@ -209,7 +222,9 @@ bool write_all(const Study& study, const MeasuredStudy& measured, const Json& fo
   Json manifest = describe_study(study, measured.checkpoints);
   // The manifest keeps the files of former runs as ours, even if this run fails.
   for (const char* stage : {"tables", "figures", "report"}) manifest[stage] = record(stage);
-  if (record("ablate").is_object()) manifest["ablate"] = record("ablate");
+  for (const char* stage : {"ablate", "probes"}) {
+    if (record(stage).is_object()) manifest[stage] = record(stage);
+  }
   try {
     manifest["tables"] =
         run_stage(study.out, tables_stage(study, measured, products, again), record("tables"));
@@ -219,6 +234,12 @@ bool write_all(const Study& study, const MeasuredStudy& measured, const Json& fo
   // Pictures and a page of other tables must not stay next to these, even if this run fails.
   if (recorded_files(manifest["tables"]) != recorded_files(record("tables"))) {
     for (const char* stage : {"figures", "report"}) remove_made(study.out, record(stage));
+  }
+  if (study.experiment.probes) {
+    manifest["probes"] = run_stage(study.out, probes_stage(study), record("probes"));
+  } else {
+    remove_made(study.out, record("probes"));
+    manifest.erase("probes");
   }
   write(manifest);
   const std::exception_ptr undrawn = try_figures(study, products, record("figures"), manifest);

@@ -37,7 +37,7 @@ void refuse_foreign(const std::vector<fs::path>& foreign) {
 // Files at paths that the study would write, and that were not written by us.
 std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
   std::set<fs::path> known;
-  for (const char* stage : {"tables", "figures", "report"}) {
+  for (const char* stage : {"tables", "figures", "probes", "report"}) {
     const Json record = manifest.is_object() ? manifest.value(stage, Json()) : Json();
     for (const fs::path& file : files_of(record)) known.insert(study.out / file);
   }
@@ -49,12 +49,13 @@ std::vector<fs::path> find_foreign(const Study& study, const Json& manifest) {
     if (path_exists(path) && !ours) foreign.push_back(path);
   };
   for (const char* name : kTableFiles) look_at(study.out / name);
+  if (study.experiment.probes) look_at(study.out / kProbesFile);
   // A folder that was locked before is a results folder, even if its manifest is damaged.
   const fs::path manifest_file = study.out / kManifest;
   std::error_code error;
   const bool used = path_exists(study.out / ".lock") && !fs::is_directory(manifest_file, error);
   if (!used) look_at(manifest_file);
-  for (const char* folder : {"checkpoints", kFigures, "replaced"}) {
+  for (const char* folder : {"checkpoints", kFigures, "probes", "replaced"}) {
     const fs::path path = study.out / folder;
     if (path_exists(path) && !fs::is_directory(path, error)) foreign.push_back(path);
   }
@@ -103,8 +104,8 @@ void require_own_folder(const Study& study, const Json& manifest) {
 
 ResultsFolder::ResultsFolder(const fs::path& out) : lock_(out) {
   std::error_code ignored;
-  std::vector<fs::path> folders{out, out / "checkpoints", out / kFigures};
-  for (const char* parent : {"checkpoints", "replaced"}) {
+  std::vector<fs::path> folders{out, out / "checkpoints", out / "probes", out / kFigures};
+  for (const char* parent : {"checkpoints", "probes", "replaced"}) {
     for (const auto& entry : fs::directory_iterator(out / parent, ignored)) {
       if (entry.is_directory(ignored) && !entry.is_symlink(ignored))
         folders.push_back(entry.path());

@@ -116,6 +116,11 @@ std::string run_study(const RunOptions& options) {
   const std::string token = processes.from_first(temporary_token());
   set_temporary_token(processes.first() ? token : fmt::format("{}-{}", token, processes.rank()));
   for (DocumentSet& documents : study.documents) broadcast_documents(documents, processes);
+  if (study.experiment.probes) study.probe_words.resize(study.plan.texts.size());
+  for (ProbeWords& words : study.probe_words) {
+    broadcast_numbers(words.ids, processes);
+    broadcast_numbers(words.prefix, processes);
+  }
   std::set<std::string> again;  // labels whose captures were damaged
   for (;;) {
     MeasuredStudy measured = measure_study(study);

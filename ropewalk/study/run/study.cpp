@@ -63,6 +63,23 @@ void check_audit(const Study& study, const Audit& audit) {
   }
 }
 
+// What the probes for a text's checkpoints are made of.
+void add_probe_words(Study& study, size_t text) {
+  const std::string& tokenizer = study.documents[text].tokenizer_path;
+  const TextPlan& plan = study.plan.texts[text];
+  const std::string line = study.experiment.at(study.experiment.probes_line);
+  try {
+    study.probe_words.push_back(find_probe_words(
+        tokenizer.empty() ? std::nullopt : std::optional<fs::path>(tokenizer), plan.vocabulary));
+  } catch (const InputError& error) {
+    throw InputError("{}: {}", line, error.what());
+  }
+  const int64_t least = shortest_probe(study.probe_words.back());
+  if (plan.longest_context >= least) return;
+  throw InputError("{}: probes: need a context of at least {} tokens, but the longest is {}", line,
+                   least, plan.longest_context);
+}
+
 // The models that read a text: "qwen3-4b, qwen3-8b".
 std::string models_reading(const StudyPlan& plan, size_t text) {
   std::string labels;
@@ -126,6 +143,7 @@ Study open_study(const RunOptions& options) {
     const Timeline::Span span(*study.timeline, "documents");
     study.documents[text] = study_documents(study.experiment, study.plan, text, study.dataset);
     study.timeline->add("tokens", study.documents[text].waited);
+    if (study.experiment.probes) add_probe_words(study, text);
     if (!study.experiment.ablate) continue;
     study.ablate_documents.push_back(
         ablate_documents(study.experiment, study.plan, text, study.documents[text]));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ropewalk/study/capture/probes.h"
 #include "ropewalk/study/run/audit.h"
 #include "ropewalk/study/run/plan.h"
 #include "ropewalk/study/run/run.h"
@@ -27,6 +28,8 @@ struct Study {
   // only in the first process, for an experiment with `ablate`
   std::vector<DocumentSet> ablate_documents;
   std::optional<Dataset> dataset;
+  // For an experiment with `probes`: what they are made of, for each entry of plan.texts.
+  std::vector<ProbeWords> probe_words;
   std::shared_ptr<Timeline> timeline = std::make_shared<Timeline>();
 
   // The labels of every checkpoint in the file, including those that cannot be measured.

@@ -27,6 +27,7 @@ const char* file_of(const SeriesStatistic& one) {
 const char* axis_of(const SeriesStatistic& one) {
   if (one.table == SeriesTable::bands) return "wavelength";
   if (one.key == "attended") return "attention";
+  if (one.key == "induction_far") return "copies";
   return one.key.starts_with("dist_") ? "distance" : "position";
 }
 

@@ -3,6 +3,7 @@
 
 #include "ropewalk/analysis/run/head_flags.h"
 #include "ropewalk/analysis/statistics/statistic.h"
+#include "ropewalk/analysis/table/roles.h"
 #include "ropewalk/analysis/table/table_columns.h"
 #include "ropewalk/study/show/report_table.h"
 
@@ -57,6 +58,18 @@ Json report_flags() {
   Json meanings = Json::object();
   for (const auto& [name, meaning] : head_flag_meanings()) meanings[name] = meaning;
   return meanings;
+}
+
+Json report_roles() {
+  Json list = Json::array();
+  for (const Role& role : kRoles) {
+    list.push_back({{"key", role.key},
+                    {"name", role.name},
+                    {"score", role.score},
+                    {"threshold", role.threshold},
+                    {"errors", kRoleErrors}});
+  }
+  return list;
 }
 
 }  // namespace ropewalk

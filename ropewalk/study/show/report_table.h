@@ -22,6 +22,8 @@ Json report_statistics();
 
 // The meanings of the flags of heads.csv, by name.
 Json report_flags();
+// The roles of heads, and the scores and thresholds by which they are named.
+Json report_roles();
 
 // The page's name for a hue, and for a limit of values; null: no limit.
 enum class Hue;

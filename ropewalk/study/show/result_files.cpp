@@ -48,6 +48,7 @@ bool looks_like_a_result(const fs::path& path) {
     const Json json = read_json_or_null(path);
     return json.is_object() && json.contains("checkpoints");
   }
+  if (extension == ".jsonl") return beginning(path).starts_with(R"({"begin":)");
   if (extension == ".html") return beginning(path).find(kPage) != std::string::npos;
   // A picture is recognised by its specification.
   fs::path specification = path;

@@ -10,10 +10,11 @@ namespace ropewalk {
 inline constexpr const char* kManifest = "manifest.json";
 inline constexpr const char* kReport = "report.html";
 inline constexpr const char* kFigures = "figures";
+inline constexpr const char* kProbesFile = "probes.jsonl";
 
 // The tables of a results folder and their page.
-inline constexpr std::array kTableFiles{kTable,   kHeads,      kBands,   kCurves,
-                                        kChanges, kEdgesTable, kSummary, kReport};
+inline constexpr std::array kTableFiles{kTable,      kHeads,      kBands,   kCurves, kChanges,
+                                        kEdgesTable, kRolesTable, kSummary, kReport};
 
 // Whether the path exists, be it a broken link.
 bool path_exists(const std::filesystem::path& path);

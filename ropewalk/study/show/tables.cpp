@@ -138,6 +138,7 @@ StudyTables make_tables(std::vector<CheckpointTable>& checkpoints, const fs::pat
   run_parallel(parts.size(), [&](size_t i) { parts[i](); });
   tables.summary = std::move(made.summary);
   tables.changes = std::move(made.changes);
+  tables.roles = std::move(made.roles);
   return tables;
 }
 
@@ -160,15 +161,18 @@ StudyTables write_tables(const fs::path& folder, std::vector<CheckpointTable> ch
   if (have_edges(written)) {
     files.emplace_back(kEdgesTable, [&] { return format_edges_table(written); });
   }
+  const bool roles = !tables.roles.empty();
+  if (roles) files.emplace_back(kRolesTable, [&] { return tables.roles; });
   std::vector<FileText> texts(files.size());
   run_parallel(files.size(), [&](size_t i) {
     texts[i] = {folder / files[i].first, files[i].second()};
   });
   write_files_atomically(texts);
-  // One that stayed from other checkpoints must not pass for these ones'.
-  std::error_code ignored;
-  if (!have_edges(written) && looks_like_a_result(folder / kEdgesTable)) {
-    fs::remove(folder / kEdgesTable, ignored);
+  // Those that stayed from other checkpoints must not pass for these ones'.
+  for (const auto& [name, made] :
+       {std::pair(kEdgesTable, have_edges(written)), {kRolesTable, roles}}) {
+    std::error_code ignored;
+    if (!made && looks_like_a_result(folder / name)) fs::remove(folder / name, ignored);
   }
   return tables;
 }

@@ -19,8 +19,10 @@ struct StudyTables {
   Json summary;    // null: there is none
   std::string summary_source;
 
-  // text of changes.csv until it is written; empty: the tables were read from files
+  // texts of changes.csv and roles.csv until they are written; empty: the tables were read from
+  // files, or no head has a role's score
   std::string changes;
+  std::string roles;
 
   // The numbers that figures and comparisons show: computed when first needed, and kept. Throws
   // like run_numbers(). To be used by one thread.
@@ -37,6 +39,7 @@ inline constexpr const char* kBands = "bands.csv";
 inline constexpr const char* kCurves = "curves.csv";
 inline constexpr const char* kChanges = "changes.csv";
 inline constexpr const char* kEdgesTable = "edges.csv";
+inline constexpr const char* kRolesTable = "roles.csv";
 inline constexpr const char* kSummary = "summary.json";
 
 // The table that a path names: a folder's qk.csv, or the path itself. Throws SystemError where a

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "ropewalk/analysis/analyze/analyze_head.h"
+#include "ropewalk/analysis/math/discovery_rates.h"
 #include "ropewalk/analysis/math/jackknife.h"
 #include "ropewalk/analysis/run/carried_signs.h"
 #include "ropewalk/analysis/run/class_shares.h"

@@ -19,6 +19,8 @@ const LINES = {
   "last fifth": "ap_last20",
 };
 const PARTS = { offset: "pc0_offset", "position of queries": "pc0_pos_q", "position of keys": "pc0_pos_k", content: "pc0_content" };
+/** Beside the roles that the page knows. */
+const PLACE = { name: "place", score: "positional", threshold: 0.5, errors: 2 };
 const CURVES = { predicted: "dist_pred", actual: "dist_actual" };
 
 /** Draws all figures of the page; returns the data and the positions of their marks. */
@@ -111,6 +113,7 @@ class Check {
     if (checkpoint === undefined && !("layer" in datum)) return this.scaffold(datum);
     if (checkpoint !== undefined && !this.files.labels().includes(this.labelOf(checkpoint))) return "no such checkpoint";
     if (this.figure === "ablate_training") return this.effect(this.effects.overTraining(datum, name), datum);
+    if (this.figure === "roles") return this.role(datum, name);
     if ("series" in datum) return this.mean(datum);
     if ("fraction" in datum) return this.share(datum);
     if ("wavelength" in datum) return this.band(datum, name);
@@ -190,6 +193,19 @@ class Check {
     if (datum.se !== null && "se_low" in datum) Object.assign(expected, { se_low: mean - datum.se, se_high: mean + datum.se });
     if ("band_low" in datum) Object.assign(expected, this.band_ends(key, values, mean, datum.sd === null ? null : expected.sd));
     return this.numbers(expected, datum);
+  }
+
+  /** Above, the mean score of the strongest tenth of the heads; below, the share whose score is above the threshold by more than its error. */
+  role(datum, name) {
+    const role = [...(this.blob.roles ?? []), PLACE].find((one) => one.name === datum.series);
+    if (!role) return "a line of no known role";
+    const number = (row, column) => (["", "nan", undefined].includes(row[column]) ? NaN : Number(row[column]));
+    const rows = this.files.rows("heads.csv").filter(({ checkpoint }) => checkpoint === datum.checkpoint);
+    const known = rows.map((row) => [number(row, role.score), number(row, `${role.score}_se`)]).filter((one) => !one.some(Number.isNaN));
+    const scores = known.map(([score]) => score).sort((a, b) => b - a);
+    const above = known.filter(([score, se]) => score - role.errors * se > role.threshold);
+    const mean = /below|_2_/.test(name) ? above.length / known.length : average(scores.slice(0, Math.ceil(scores.length / 10)));
+    return this.numbers({ mean: known.length ? mean : null, se: null }, datum);
   }
 
   /** One standard deviation to each side or the middle half of the heads, as the subtitle says; neither passes the statistic's limits. */
