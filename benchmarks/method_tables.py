@@ -1,4 +1,4 @@
-"""Tables of docs/method.md, out of results of benchmarks."""
+"""Tables of docs/method.md and docs/forecast.md, out of results of benchmarks."""
 
 import math
 

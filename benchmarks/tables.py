@@ -1,5 +1,5 @@
 """Writes the numbers of documents from results/*.json: what stands between `<!-- table:NAME -->` and `<!-- end -->` in
-docs/performance.md, docs/method.md and README.md. A block whose results are not there yet stays empty. Usage: tables.py"""
+docs/performance.md, docs/method.md, docs/forecast.md and README.md. A block whose results are not there yet stays empty. Usage: tables.py"""
 
 import json
 import re
@@ -10,7 +10,7 @@ import performance_tables
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
-DOCUMENTS = ("README.md", "docs/method.md", "docs/performance.md")
+DOCUMENTS = ("README.md", "docs/method.md", "docs/forecast.md", "docs/performance.md")
 WRITERS = {**vars(method_tables), **vars(performance_tables)}
 # Name of the block: (its results, what writes it)
 BLOCKS = {"readme": (["end_to_end"], performance_tables.readme), "weak_scaling": (["processes"], performance_tables.weak_scaling),
