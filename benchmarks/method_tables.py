@@ -1,4 +1,4 @@
-"""Tables of docs/method.md, out of results of benchmarks."""
+"""Tables of docs/method.md, docs/forecast.md and docs/demo.md, and the first number of README.md, out of results of benchmarks."""
 
 import math
 
@@ -98,6 +98,13 @@ removal the two {"look alike, which is why the ratio is no headline" if within e
 
 Nats per token; without edits {rows[0]['loss']:.3f}. {rows[0]['heads']} of the 270 heads, {rows[0]['documents']} manuals of {rows[0]['tokens'] // rows[0]['documents'] + 1:,} tokens, ± one standard error over them.
 (`benchmarks/smollm2_ablate.py`, {r['date']}; `make smollm2` repeats the study.)"""
+
+
+def needs(r: dict) -> str:
+    first = r["rows"][0]
+    return f"""Every head of SmolLM2-135M prefers some distances, whatever the tokens are. Take this preference from the {first['heads']} of its 270 heads where it is strongest, and the loss rises by
+{first['dloss']:.2f} ± {first['dloss_se']:.2f} nats per token, from {first['loss']:.2f}. Take it from as many other heads, drawn at random in the same layers, and it rises by {first['control']:.2f} (mean of {first['controls']} draws, SD {first['control_sd']:.2f}): the
+model needs it in a tenth of its heads, and far less in the others. [docs/method.md](docs/method.md#does-it-matter) says how this was measured, and what it does not show."""
 
 
 def forecast(r: dict) -> str:

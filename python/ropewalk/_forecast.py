@@ -15,7 +15,7 @@ from .errors import InputError, SystemError  # noqa: A004
 
 
 class Forecast:
-    """What RoPE settings would do to the heads of a checkpoint at a longer context, in logits (docs/method.md).
+    """What RoPE settings would do to the heads of a checkpoint at a longer context, in logits (docs/forecast.md).
 
     `settings`: one row per setting, the lowest score first. `heads`: one row per setting and head. Where the forecast was checked, `losses` has the
     measured loss of every setting by position, `documents` that of every document, and `check` how the forecast ranks these losses; else they are

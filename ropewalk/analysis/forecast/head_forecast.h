@@ -9,8 +9,8 @@
 
 namespace ropewalk {
 
-// What a RoPE setting does to one head, in logits (docs/method.md). Errors are of the documents of
-// the capture.
+// What a RoPE setting does to one head, in logits (docs/forecast.md). Errors are of the documents
+// of the capture.
 struct HeadForecast {
   // root mean square change of the logit at distances that the model was trained with, weighted by
   // 1 / (1 + distance)
