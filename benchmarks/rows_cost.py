@@ -10,7 +10,7 @@ import machine
 
 model = Path(sys.argv[1]) if len(sys.argv) > 1 else machine.SMOLLM2
 device, dtype = sys.argv[2:4] if len(sys.argv) > 3 else ("cpu", "float32")
-LENGTHS = {"cpu": ((1024, 10), (4096, 8), (16384, 2)), "cuda": ((1024, 20), (4096, 20), (65536, 5))}  # tokens, rounds
+LENGTHS = {"cpu": ((1024, 10), (4096, 8), (16384, 2)), "cuda": ((1024, 10), (4096, 12), (65536, 3))}  # tokens, rounds
 result = {"model": model.name, "device": device, "dtype": dtype, "contexts": {}}
 for tokens, repeats in LENGTHS[device]:
     done = subprocess.run([machine.BUILD / "benchmarks" / "forward", model, str(tokens), str(repeats), "1", device, dtype],
