@@ -30,7 +30,8 @@ def refusal(*arguments, code=3, environment=None):
 
 def experiment(path, corpus, models, documents=None, **keys):
     texts = {"path": str(corpus), "min_tokens": 1, **({"documents": documents} if documents else {})}
-    settings = dict(name="Backend", device="cpu", dtype="float32", blocks=BLOCKS, sliding=True, corpus=texts)
+    # Rows of attention are not measured with transformers.
+    settings = dict(name="Backend", device="cpu", dtype="float32", blocks=BLOCKS, sliding=True, rows=0, corpus=texts)
     entries = [{"label": label, "path": str(folder), "context": CONTEXT} for label, folder in models.items()]
     path.write_text(json.dumps({**settings, "models": entries, **keys}))
     return path
