@@ -28,7 +28,7 @@ def root(tmp_path_factory):
 
 def options(root, out, *more, backend="transformers", context=64):
     return [root / "model", "--corpus", root / "tokens.jsonl", "--out", out, "--context", context, "--min-tokens", 1, "--blocks", BLOCKS,
-            "--dtype", "float32", "--backend", backend, *more]  # fmt: skip
+            "--dtype", "float32", "--rows", 0, "--backend", backend, *more]  # fmt: skip
 
 
 def capture(root, out, *more, **settings):

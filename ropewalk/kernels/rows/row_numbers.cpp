@@ -54,7 +54,7 @@ class RowChunk {
  private:
   static constexpr int64_t kFirst = QueryRows::kFirstKey;
 
-  // How many keys of the chunk come before kFirstKey.
+  // The number of keys in the chunk that come before kFirstKey.
   int64_t early() const { return std::clamp<int64_t>(kFirst - from_, 0, keys_); }
 
   template <typename Of>
@@ -65,7 +65,7 @@ class RowChunk {
   }
   // [rows] or [heads, rows]
   void set(int64_t column, const at::Tensor& numbers) { numbers_.select(2, column).copy_(numbers); }
-  // The same where there are such rows, and how many.
+  // Sets how many rows have a number, and that number where they do.
   void set(int64_t count, int64_t column, const at::Tensor& there, const at::Tensor& numbers) {
     set(count, there);
     set(column, numbers * there);
