@@ -68,13 +68,13 @@ std::vector<MeanSeries> all_series(const RunNumbers& run, Shown shown) {
 }
 
 std::string described(const Role& role) {
-  return fmt::format(" {} ({}; {:g}),", role.name, role.what, role.threshold);
+  return fmt::format(" {} ({}, {:g}),", role.name, role.what, role.threshold);
 }
 
 std::string subtitle_of(const RunNumbers& run) {
   std::string text = fmt::format(
-      "Above, mean score of the tenth of {} that has most of it; below, share of heads whose score "
-      "is above a threshold by more than {:g} standard errors. Scores and thresholds:",
+      "Above: mean score of the top tenth of {}. Below: share more than {:g} standard errors above "
+      "the threshold:",
       heads_text(run), kRoleErrors);
   for (size_t i = 0; i < kRoles.size(); ++i) {
     if (is_known(run, numbers_of_role(i))) text += described(kRoles[i]);
@@ -82,7 +82,7 @@ std::string subtitle_of(const RunNumbers& run) {
   if (is_known(run, numbers_of_place)) text += described(kPlaceRole);
   text.back() = '.';
   if (!run.baselines.empty()) text += " Dotted: freshly initialised weights.";
-  if (contexts_differ(run)) text += " Contexts differ, which moves attention by itself.";
+  if (contexts_differ(run)) text += " Contexts differ.";
   return text;
 }
 

@@ -22,11 +22,10 @@ struct Role {
 inline constexpr std::array kRoles{
     Role{"sink", "sink", "sink", 0.3, "attention to the first token"},
     Role{"previous", "previous token", "previous", 0.4, "attention to the token before"},
-    Role{"induction", "induction", "induction", 0.4,
-         "attention to the token behind the earlier copy of random ones"}};
+    Role{"induction", "induction", "induction", 0.4, "attention behind the earlier copy"}};
 // Beside them in the figure: a head of whose logits' variance place alone makes more than half.
 inline constexpr Role kPlaceRole{"place", "place", "positional", 0.5,
-                                 "share of the logits' variance that place makes alone"};
+                                 "place's share of logit variance"};
 
 inline constexpr double kRoleErrors = 2;  // standard errors
 
