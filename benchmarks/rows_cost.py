@@ -11,7 +11,12 @@ import machine
 model = Path(sys.argv[1]) if len(sys.argv) > 1 else machine.SMOLLM2
 device, dtype = sys.argv[2:4] if len(sys.argv) > 3 else ("cpu", "float32")
 LENGTHS = {"cpu": ((1024, 10), (4096, 8), (16384, 2)), "cuda": ((1024, 10), (4096, 12), (65536, 3))}  # tokens, rounds
-result = {"model": model.name, "device": device, "dtype": dtype, "contexts": {}}
+NAMES = {"smollm3-shapes": "SmolLM3-3B's shapes", "smollm2-135m": "SmolLM2-135M"}
+result = {"model": NAMES.get(model.name, model.name), "device": device, "dtype": dtype, "contexts": {}}
+if device == "cuda":
+    import gpu_model
+
+    result["gpu"] = gpu_model.describe_gpu()
 for tokens, repeats in LENGTHS[device]:
     done = subprocess.run([machine.BUILD / "benchmarks" / "forward", model, str(tokens), str(repeats), "1", device, dtype],
                           stdout=subprocess.PIPE, text=True, check=True)  # fmt: skip

@@ -17,7 +17,7 @@ BLOCKS = {"readme": (["end_to_end"], performance_tables.readme), "needs": (["smo
           "weak_scaling": (["processes"], performance_tables.weak_scaling),
           "studies_gpu": (["study_smollm3", "study_pythia"], performance_tables.studies), "studies_cpu": (["study_smollm2"], performance_tables.studies),
           "many_gpus": (["gpu", "gpu_end_to_end", "processes"], performance_tables.many_gpus),
-          **{name: ([name], WRITERS[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "scaling", "analysis", "smollm2", "smollm2_ablate", "forecast", "frequencies", "coverage", "contexts", "demo")}}  # fmt: skip
+          **{name: ([name], WRITERS[name]) for name in ("gpu", "gpu_end_to_end", "cpu", "cpu_threads", "end_to_end", "moments_cost", "rows_cost", "rows_cost_gpu", "scaling", "analysis", "smollm2", "smollm2_ablate", "forecast", "frequencies", "coverage", "contexts", "demo")}}  # fmt: skip
 
 
 def written(text: str, results: Path = RESULTS) -> str:
