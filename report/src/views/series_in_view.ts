@@ -76,7 +76,7 @@ export function seriesInView({ run, store }: Context) {
     const points = at[store.state.at];
     const [x, end] = [String(points?.x[i] ?? DASH), points?.end?.[i] ?? 0];
     const place = (key: string, text: string) => number(pointFrom(x, series.statistic.table, key), text);
-    return end > Number(x) + 1 ? h("span", {}, place("x", x), " to <", place("x_end", String(end))) : place("x", x);
+    return end > Number(x) + 1 ? h("span", {}, place("x", x), " to <", place(`${series.statistic.key}_x_end`, String(end))) : place("x", x);
   };
 
   /** Where each curve is highest, in words: what the drawing shows at a glance. */

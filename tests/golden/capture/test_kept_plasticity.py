@@ -58,7 +58,7 @@ def test_shards_are_merged(whole, tmp_path):
     assert done.code == 0, done.stderr
     same_sample(tmp_path / "merged", out)
     same_numbers(tmp_path / "merged", out, tmp_path)
-    assert list(json.loads((tmp_path / "merged" / "capture.json").read_text())["kept"]) == ["lags", "plasticity", "pre_rope"]
+    assert list(json.loads((tmp_path / "merged" / "capture.json").read_text())["kept"]) == ["lags", "plasticity", "pre_rope", "rows"]
     plain = engine.run(*[a for a in arguments(model, corpus, tmp_path / "plain", "--shard", "1/3") if a != "--plasticity"])
     assert plain.code == 0, plain.stderr
     done = engine.run("merge", shards[0], tmp_path / "plain", shards[2], "--out", tmp_path / "less", "--quiet")

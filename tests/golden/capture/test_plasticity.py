@@ -37,7 +37,7 @@ def captured(request, tmp_path_factory):
 
 
 def test_the_sample_is_what_numpy_draws(captured):
-    assert captured.kept == ["lags", "plasticity", "pre_rope"]
+    assert captured.kept == ["lags", "plasticity", "pre_rope", "rows"]
     tensors = load_file(captured.out / "moments.safetensors")
     assert not [name for name in tensors if name.startswith("plasticity") and "block_" in name]
     for kind in ("query", "key"):

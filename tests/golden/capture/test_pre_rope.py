@@ -127,7 +127,7 @@ def test_it_can_be_left_out(tmp_path):
         out = engine.capture(folder, corpus, tmp_path / name, *options, context=CONTEXT)
         kept[name] = json.loads((out / "capture.json").read_text())["kept"].keys()
         moments[name] = load_file(out / "moments.safetensors")
-    assert kept == dict(default={"lags", "pre_rope"}, without={"lags"})
+    assert kept == dict(default={"lags", "pre_rope", "rows"}, without={"lags", "rows"})
     assert not [tensor for tensor in moments["without"] if tensor.startswith("pre_rope")]
     for tensor, values in moments["without"].items():
         assert values.tobytes() == moments["default"][tensor].tobytes(), "the rest is as it was"

@@ -74,7 +74,7 @@ def test_more_processes_than_blocks(study):
 
 def test_moments_that_do_not_fit(study, whole):
     """Every process stores its moments in a scratch file."""
-    spooled = study.together(2, "spooled", "--memory", "384KiB")
+    spooled = study.together(2, "spooled", "--memory", "512KiB")
     expect_same_moments(spooled, whole)
 
 

@@ -106,7 +106,7 @@ def test_a_study_of_a_model_without_rope(bench, name, tmp_path):
     for label in ("init", "here"):
         assert summary["rope"]["mean_r_q"][label] == dict(value=None, se=None)
         assert summary["nope"]["mean_r_q"][label] == summary["mean_r_q"][label] and summary["mean_r_q"][label]["value"] is not None
-    assert len(list((tmp_path / "out" / "figures").glob("*.json"))) == 10
+    assert len(list((tmp_path / "out" / "figures").glob("*.json"))) == 11
 
 
 # Sampled heads and stopping early

@@ -136,8 +136,8 @@ def test_every_key_of_an_experiment_is_edited():
     """Keys in the parser's spelling, by the function that reads them."""
     study = engine.repository() / "ropewalk" / "study" / "experiment"
     source = "".join((study / f"experiment{part}.cpp").read_text() for part in ("", "_checkpoint", "_corpus", "_phases"))
-    # test_datasets, test_published, test_hub, test_several_models, test_ablate
-    elsewhere = {"read_corpus": {"dataset"}, "read_checkpoint": {"subfolder", "vectors"}, "read_experiment": {"models", "ablate"}}
+    # test_datasets, test_published, test_hub, test_several_models, test_ablate, test_probes
+    elsewhere = {"read_corpus": {"dataset"}, "read_checkpoint": {"subfolder", "vectors"}, "read_experiment": {"models", "ablate", "probes"}}
     key = r'\{"(\w+)",\s*(?:\[&\]|keep)'
     parts = re.split(r"\n\w[\w:]* (read_\w+)\(", source)
     known = {name: set(re.findall(key, text)) for name, text in zip(parts[1::2], parts[2::2])}

@@ -27,7 +27,7 @@ class Analyzed:
     def __init__(self, name, root):
         folder = tiny_models.write(tiny_models.MODELS[name], root / "model")
         corpus = write_corpus(root / "tokens.jsonl", lengths())
-        out = engine.capture(folder, corpus, root / "run", "--sliding", "--blocks", BLOCKS, context=CONTEXT)
+        out = engine.capture(folder, corpus, root / "run", "--sliding", "--blocks", BLOCKS, "--rows", 0, context=CONTEXT)
         self.root, self.capture = analyze(out, root / "tables"), out
         read = lambda name: pandas.read_csv(self.root / name)
         self.heads, self.bands, self.curves = read("heads.csv"), read("bands.csv"), read("curves.csv")

@@ -42,7 +42,7 @@ def test_what_was_not_kept_is_empty_and_flagged(tmp_path):
         known = {"no_pre_rope", "no_lags", "no_lengths"}
         assert all(known & set(flag.split(";")) == flags for flag in heads.flag.fillna(""))
         assert bands.energy_q.notna().all() and bands.mrl_k.isna().all() == ("pre_rope" in prefixes)
-        assert set(curves.curve) == {*(["dist_pred"] if "pre_rope" not in prefixes else []), *(["dist_actual"] if "lags" not in prefixes else [])}
+        assert set(curves.curve) - {"attended"} == {*(["dist_pred"] if "pre_rope" not in prefixes else []), *(["dist_actual"] if "lags" not in prefixes else [])}
         assert engine.run("figures", out / "qk.csv", "--out", out / "figures", "--format", "json").code == 0
 
 

@@ -183,8 +183,11 @@ def test_numbers_per_token_are_compared_at_one_context_alone(run, tmp_path):
     assert done.code == 0, done.stderr
     changes = pandas.read_csv(tmp_path / "tables" / "changes.csv", keep_default_na=False)
     changes = changes[changes.kind == "step"]
+    of_rows = {"sink", "first4", "self", "previous", "entropy", "reach", "echo", "echo_lift", "after_copy", "after_copy_lift", "positional", "symbolic", "pairing", "logit_max",
+               "far64", "far256", "far1024", "far4096", "sink_learned"}  # fmt: skip
+    assert set(changes[changes.flag == "other_context"].statistic) & of_rows, "context alone moves them"
     per_token = {"alpha_q", "abs_alpha_q", "alpha_k", "abs_alpha_k", "bias_strength", "bias_off"}
-    flagged = changes[changes.flag == "other_context"]
+    flagged = changes[(changes.flag == "other_context") & ~changes.statistic.isin(of_rows)]
     assert set(flagged.statistic) == per_token and set(flagged.to) == {"step-1"}
     rows = changes[changes.statistic.isin(per_token) & (changes.to == "step-1")]
     assert len(rows) == len(flagged) and set(rows.p) == set(rows.q) == {""} and set(rows.changed) == {0} and "" not in set(rows.change)

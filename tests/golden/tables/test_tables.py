@@ -89,7 +89,7 @@ def test_tables_are_a_folder(captures, tmp_path, monkeypatch):
     needs.
     """
     monkeypatch.chdir(tmp_path)
-    files = {"qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "summary.json"}
+    files = {"qk.csv", "heads.csv", "bands.csv", "curves.csv", "changes.csv", "edges.csv", "roles.csv", "summary.json"}
     for given, folder, line in [([], "tables", ""), (["--out", "deep/mine"], "deep/mine", ""),
                                 (["--out", "old.csv"], "old", "warning: --out old.csv: expected a folder for tables, but this one is old\n")]:  # fmt: skip
         for _ in range(2):  # the second time, the folder holds the tables of the first

@@ -52,10 +52,11 @@ export class Files {
         else if (file === "bands.csv") rows.set(`${head}/${row.pair}`, row);
         else if (file === "curves.csv") {
           const point = `${head}/${Number(row.x)}`;
-          const found = pairs.get(point) ?? { x: row.x, x_end: row.x_end };
+          const found = pairs.get(point) ?? { x: row.x };
           pairs.set(point, found);
           found[row.curve] = row.value;
           found[`${row.curve}_se`] = row.value_se;
+          found[`${row.curve}_x_end`] = row.x_end;
           rows.set(point, found);
         } else if (file === "ablate.csv") rows.set(`${row.checkpoint}/${row.set}/${row.edit}`, row);
         else if (file === "edges.csv") {
