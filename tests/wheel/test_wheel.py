@@ -102,8 +102,8 @@ def test_ready_made_experiments(installed):
 
 
 def test_the_python_tests(installed):
-    """All tests except those of notebooks, which are documents of the repository."""
-    tests = sorted(file for file in (installed.folder / "tests/python").glob("test_*.py") if file.stem != "test_notebooks")
+    """All tests except those of notebooks, which are documents of the repository, and of the backend, which are as long as all others together."""
+    tests = sorted(file for file in (installed.folder / "tests/python").glob("test_*.py") if file.stem not in ("test_notebooks", "test_backend", "test_backend_runs"))
     settings = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "GOMP_SPINCOUNT", "HF_HUB_OFFLINE") if name in os.environ}
     done = installed.run(installed.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, ROPEWALK=str(installed.python.parent / "ropewalk"), **settings)
     assert done.returncode == 0, done.stdout + done.stderr
