@@ -44,8 +44,7 @@ export class Files {
   row(file, name) {
     const key = `by name ${file}`;
     if (!this.read.has(key)) {
-      const rows = new Map();
-      const pairs = new Map();
+      const [rows, pairs] = [new Map(), new Map()];
       for (const row of this.rows(file)) {
         const head = `${row.checkpoint}/${row.layer}.${row.q_head}`;
         if (file === "qk.csv") rows.set(`${head}/PC${row.pc}`, row);
