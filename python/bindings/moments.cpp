@@ -23,6 +23,7 @@
 #include "ropewalk/moments/collectors/join_batches.h"
 #include "ropewalk/moments/files/merge.h"
 #include "ropewalk/moments/files/moments_file.h"
+#include "ropewalk/moments/tensors/row_health.h"
 #include "ropewalk/study/capture/capture_folder.h"
 #include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/experiment/training_time.h"
@@ -252,10 +253,33 @@ void bind_shared_moments(nb::module_& module) {
                       const std::string& model) { save(listener, kept, out, label, model); });
 }
 
+void bind_row_health(nb::module_& module) {
+  nb::class_<RowHealth>(module, "RowHealth")
+      .def(nb::init<int64_t, int64_t>())
+      .def(
+          "add",
+          [](RowHealth& kept, int64_t layer, int64_t wanted, nb::handle q, nb::handle k,
+             nb::handle positions, double scale, int64_t window, double cap, nb::handle sinks) {
+            ScoreOptions scores{.scale = scale};
+            if (window > 0) scores.window = window;
+            if (cap > 0) scores.cap = cap;
+            if (!sinks.is_none()) scores.sinks = take_tensor(sinks);
+            const at::Tensor queries = take_tensor(q), keys = take_tensor(k);
+            const at::Tensor t = take_tensor(positions);
+            without_gil([&] { kept.add(layer, wanted, queries, keys, t, scores); });
+          },
+          nb::arg("layer"), nb::arg("wanted"), nb::arg("q"), nb::arg("k"), nb::arg("positions"),
+          nb::arg("scale"), nb::arg("window"), nb::arg("cap"), nb::arg("sinks").none())
+      .def("numbers", [](const RowHealth& kept) {
+        return give_tensor(without_gil([&] { return kept.numbers(); }));
+      });
+}
+
 }  // namespace
 
 void bind_moments(nb::module_& module) {
   bind_shared_moments(module);
+  bind_row_health(module);
   module.def("load", load);
   module.def("sum", sum);
   nb::class_<FolderLock>(module, "FolderLock")

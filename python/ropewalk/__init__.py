@@ -30,12 +30,14 @@ from ._moments import Moments
 from ._study import Study, open  # noqa: A004
 from ._verbs import Finding, ablate, analyze, audit, capture, export, figures, inspect, loss, run
 from ._callbacks import lightning_callback, trainer_callback
+from ._health import Alert
 from ._watch import Watch, watch
 
 _module.check_torch()
 
 __all__ = [
     "Ablation",
+    "Alert",
     "Capture",
     "Error",
     "Figure",

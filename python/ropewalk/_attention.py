@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from .errors import UsageError
 
@@ -13,6 +13,21 @@ if TYPE_CHECKING:
 
 # A function that receives the attention module, its queries, keys and mask, and the other arguments by name.
 Receiver = Callable[["torch.nn.Module", "torch.Tensor", "torch.Tensor", Any, dict[str, Any]], None]
+
+
+class Scores(NamedTuple):
+    """How attention makes scores of queries and keys, as far as its function is told; None: not told, or nothing of the kind."""
+
+    scale: float | None = None
+    window: int | None = None  # tokens that are seen, including the query's own
+    cap: float | None = None
+    sinks: torch.Tensor | None = None  # [q_heads]: one more score
+
+
+def scores_of(named: dict[str, Any]) -> Scores:
+    """From the arguments of an attention function."""
+    return Scores(named.get("scaling"), named.get("sliding_window"), named.get("softcap"), named.get("s_aux"))
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

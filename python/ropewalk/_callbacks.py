@@ -12,6 +12,9 @@ from ._watch import Watch
 from .errors import UsageError
 
 
+YOUNG = 10  # a tenth of the training: heads that learn look like heads that explode
+
+
 def _again(make: Callable[..., Any], options: dict[str, Any]) -> Any:
     return make(**options)
 
@@ -26,10 +29,12 @@ class _WatchHolder:
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._make, self._options)  # pickled for processes that a trainer starts
 
-    def start(self, model: Any, step: int, log: Any = None) -> None:
+    def start(self, model: Any, step: int, steps: int, log: Any = None) -> None:
+        """`steps`: of the whole training, -1 where it is not known."""
         if self.watch is not None:
             self.watch.abort()  # left over from a run that ended with an exception
-        self.watch = Watch(model, **{"step": step, **self._options, "log": log})
+        young = {"warmup": steps // YOUNG} if steps > 0 else {}
+        self.watch = Watch(model, **{"step": step, **young, **self._options, "log": log})
         self.watch._followed = True
 
     def at(self, step: int) -> None:
@@ -77,7 +82,7 @@ def trainer_callback(**options: Any) -> Any:
 
     class WatchCallback(_WatchHolder, TrainerCallback):  # type: ignore[misc, unused-ignore]
         def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-            self.start(model, state.global_step, self._log())
+            self.start(model, state.global_step, state.max_steps, self._log())
 
         def _log(self) -> Any:
             """The option `log`, with "trainer" replaced by the calling Trainer."""
@@ -111,7 +116,8 @@ def lightning_callback(**options: Any) -> Any:
 
     class WatchCallback(_WatchHolder, base):  # type: ignore[misc, unused-ignore]
         def on_train_start(self, trainer: Any, module: Any) -> None:
-            self.start(module, trainer.global_step, self._options.get("log"))
+            steps = trainer.estimated_stepping_batches
+            self.start(module, trainer.global_step, steps if isinstance(steps, int) else -1, self._options.get("log"))
 
         def on_train_batch_start(self, trainer: Any, module: Any, batch: Any, batch_idx: int) -> None:
             self.at(trainer.global_step)

@@ -13,8 +13,8 @@ from ._listener import log
 if TYPE_CHECKING:
     import torch
 
-# Called with layer, the module's id, queries, keys, positions, mask, scale, and whether the model got no positions.
-VectorsReceiver = Callable[[int, int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Any, "float | None", bool], None]
+# Called with layer, the module's id, queries, keys, positions, mask, scores, and whether the model got no positions.
+VectorsReceiver = Callable[[int, int, "torch.Tensor", "torch.Tensor", "torch.Tensor | None", Any, _attention.Scores, bool], None]
 
 
 class Hooks:
@@ -75,10 +75,10 @@ class Hooks:
     def seen(self, module: torch.nn.Module, query: torch.Tensor, key: torch.Tensor, mask: Any, named: dict[str, Any]) -> None:
         layer = self._numbers.get(id(module))
         if layer is not None:
-            self.take(layer, id(module), query, key, named.get("position_ids"), mask, named.get("scaling"), module.training)
+            self.take(layer, id(module), query, key, named.get("position_ids"), mask, _attention.scores_of(named), module.training)
 
     def take(
-        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None, training: bool
+        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scores: _attention.Scores, training: bool
     ) -> None:
         import torch
 
@@ -88,7 +88,7 @@ class Hooks:
         if not (self._every_pass or torch.is_grad_enabled() or training and self._gradients is not False and self._recomputes()):
             return
         with torch.no_grad():
-            self._take(layer, owner, q, k, positions, mask, scale, self._counted)
+            self._take(layer, owner, q, k, positions, mask, scores, self._counted)
 
     def note(self, before: bool, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         import torch

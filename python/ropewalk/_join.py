@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from . import _faults
 from ._measurement import Measurement
 from ._processes import Processes
+from ._row_health import joined
 
 MOST_BLOCKS = 32  # most blocks of all processes together
 
@@ -31,6 +32,7 @@ class _Facts(NamedTuple):
     left_out: int
     steps: list[float]  # training step, per batch
     last: int
+    attention: list[list[list[float]]]  # of rows, by layer and query head
 
 
 def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any], list[Any]]) -> Measurement | NotFiniteRows:
@@ -45,7 +47,7 @@ def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any
     except Exception as error:
         problem = _faults.kind_of(error), _faults.error_line(error)
     sizes, layers, documents = measurement.shape()
-    told: list[_Facts] = [_Facts(*one) for one in exchange(tuple(_Facts(problem, sizes, layers, documents, measurement.context, len(measurement.left_out), measurement.steps, measurement.last)))]
+    told: list[_Facts] = [_Facts(*one) for one in exchange(tuple(_Facts(problem, sizes, layers, documents, measurement.context, len(measurement.left_out), measurement.steps, measurement.last, measurement.attention)))]
     for process, one in enumerate(told):
         if one.problem is not None:
             return NotFiniteRows(process, *one.problem)
@@ -64,6 +66,7 @@ def join(measurement: Measurement, processes: Processes, exchange: Callable[[Any
     if not any(numbers):
         return NotFiniteRows(0, "InputError", measurement.why_nothing())
     measurement.last = max(one.last for one in told)
+    measurement.attention = joined([one.attention for one in told if one.attention])
     measurement.steps = _by_block([step for one in told for step in one.steps], numbers, blocks)
     if processes.rank() == 0 or any(documents):
         moments = measurement.moments or measurement.empty(known[0][1].sizes)

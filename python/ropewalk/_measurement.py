@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _attention
+from ._attention import Scores
 from ._moments import Moments
+from ._row_health import RowHealth
 from .errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -80,6 +82,8 @@ class Measurement:
         """`config`: the model's configuration, where vectors before RoPE are wanted too; else None."""
         self.step, self._config = step, config
         self.moments: Moments | None = None
+        self._attended: RowHealth  # beside the moments
+        self.attention: list[list[list[float]]] = []  # what it found, of all processes: by layer and query head (_row_health.py)
         self.context = 0  # most tokens of a document
         self.problem: BaseException | None = None  # why there is no result
         self.left_out: set[int] = set()  # batches with values that are not finite
@@ -131,6 +135,7 @@ class Measurement:
         self._fetched = True
         self.moments._kept.set_context(self.context)
         left, flags = self.moments._fetch(after, [*self._wrong, *(finite for _, finite in self._finite)])
+        self.attention = self._attended.numbers()
         wrong, finite = flags[: len(self._wrong)], flags[len(self._wrong) :]
         if any(wrong):
             raise InputError(
@@ -148,7 +153,7 @@ class Measurement:
         return "every token of the measured batches was padding; expected some that are not"
 
     def take(
-        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None, counted: bool
+        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scores: Scores, counted: bool
     ) -> None:
         """`counted`: the model got no positions, so they are 0, 1, 2, … unless there is padding."""
         if self._chosen is not None and layer not in self._chosen:
@@ -163,7 +168,7 @@ class Measurement:
             return
         if done not in self.left_out:
             try:
-                self._add(layer, done, q.detach(), k.detach(), self._find_rows(done, positions, mask, q.shape[0], q.shape[2], q.device, counted), scale, known)
+                self._add(layer, done, q.detach(), k.detach(), self._find_rows(done, positions, mask, q.shape[0], q.shape[2], q.device, counted), scores, known)
             except NotFinite as error:
                 self.left_out.add(done)
                 self._why = str(error)
@@ -171,21 +176,25 @@ class Measurement:
                 raise UsageError(f"layer {layer}: {error}") from None
         self._done[layer] = done + 1
 
-    def _add(self, layer: int, batch: int, q: torch.Tensor, k: torch.Tensor, rows: Rows, scale: float | None, known: tuple[Any, ...]) -> None:
+    def _add(self, layer: int, batch: int, q: torch.Tensor, k: torch.Tensor, rows: Rows, scores: Scores, known: tuple[Any, ...]) -> None:
         if self.moments is None:
-            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=self._layers or layer + 1, blocks=self.wanted, scale=scale, config=self._config)
+            layers = self._layers or layer + 1
+            self.moments = Moments(q.shape[1], k.shape[1], q.shape[3], layers=layers, blocks=self.wanted, scale=scores.scale, config=self._config)
+            self._attended = RowHealth(layers, q.shape[1])
         if rows.real_indexes is not None and k.shape[2] != q.shape[2]:
             raise UsageError(f"k: found a tensor of {list(k.shape)}, expected {q.shape[2]} tokens, as many as queries")
         self.context = max(self.context, rows.context)
         self._documents[batch], self.steps[batch] = rows.documents, self.now
         self.last = self.now
         checked = known == self._known and layer < self.moments.layers
-        for some_q, some_k, positions, documents in rows.parts(q, k, [row * self.wanted + batch for row in range(q.shape[0])]):
+        parts = rows.parts(q, k, [row * self.wanted + batch for row in range(q.shape[0])])
+        for part, (some_q, some_k, positions, documents) in enumerate(parts):
             some_q, some_k = self._finite_or_none(layer, batch, some_q, some_k)
             if checked:
                 self.moments._add(layer, some_q, some_k, positions, documents, rows.turned)
             else:
                 self.moments._add_checked(layer, some_q, some_k, positions, documents, rows.turned)
+            self._attended.add(layer, some_q, some_k, positions, scores, part, len(parts))
         self._known = known
 
     def _finite_or_none(self, layer: int, batch: int, q: torch.Tensor, k: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import _checks, _faults
 from ._agreement import Reported, agreement
+from ._attention import Scores
 from ._faults import Faults
 from ._hooks import Hooks, OptimizerHooks
 from ._join import join
@@ -54,7 +55,7 @@ class MeasurementCycle:
         return self._hooks.attached
 
     def tap(self, layer: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, training: bool) -> None:
-        self._hooks.take_outside(layer, 0, q, k, positions, mask, None, training)
+        self._hooks.take_outside(layer, 0, q, k, positions, mask, Scores(), training)
 
     def _before_step(self, holds: Callable[[], bool]) -> None:
         """Called before every step of an optimizer, which may hold parameters of the model."""
@@ -209,14 +210,14 @@ class MeasurementCycle:
     # Called while the model runs
 
     def _take(
-        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scale: float | None, counted: bool
+        self, layer: int, owner: int, q: torch.Tensor, k: torch.Tensor, positions: torch.Tensor | None, mask: Any, scores: Scores, counted: bool
     ) -> None:
         measurement = self.measurement
         if measurement is None or measurement.problem is not None:
             return
         try:
             layer = _checks.whole("tap: layer", layer, 0, (self._subject.layers or 2**31 + 1) - 1)
-            measurement.take(layer, owner, q, k, positions, mask, scale, counted)
+            measurement.take(layer, owner, q, k, positions, mask, scores, counted)
         except Exception as error:
             self._spoil(error)
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import _checks
 from ._faults import Faults
+from ._health import Alert
 from ._measuring import MeasurementCycle, Schedule
 from ._processes import Processes
-from ._results import Results
+from ._results import Alarms, Results
 from ._study import Study
 from ._watched_model import watched_model
 from .errors import UsageError
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 def watch(
     model: torch.nn.Module, *, every: int = 500, layers: int | Sequence[int] | None = None, batches: int = 8, log: Any = None, out: str | os.PathLike[str] | None = None,
     step: int = 0, name: str = "", components: int = 10, group: Any = None, pre_rope: bool = False, errors: str = "warn",
-    passes: Callable[[torch.nn.Module], Any] | None = None,
+    passes: Callable[[torch.nn.Module], Any] | None = None, max_logit: float | None = 100.0, warmup: int | None = None,
+    on_alert: Callable[[Alert], Any] | None = None,
 ) -> Watch:  # fmt: skip
     """Measures the queries and keys of a model while it trains, at every `every`-th step; a context manager.
 
@@ -35,11 +37,13 @@ def watch(
     errors: a SummaryWriter, a run of wandb or trackio, a function of values and step, or a list of them. `out`: a results folder, which may hold
     former steps. `step`: the step at which training starts. `name`: of the model, in tables. `components`: rows per head in `components`. `group`:
     of torch.distributed. `pre_rope`: also sums of vectors before RoPE, which are rotated back according to the model's configuration; `bands` and
-    `curves` are computed from them. `errors`: "warn" reports an error in a measurement once and lets the training continue; "raise" raises it.
+    `curves` are computed from them. `max_logit`, `on_alert`: a head whose largest logit, of 64 rows of attention per batch, is above this is
+    alarmed about; so is one whose logits grow away from their own history, from step `warmup` on. `on_alert` gets an Alert, which names layer and
+    head; default: a warning. `errors`: "warn" reports an error in a measurement once and lets the training continue; "raise" raises it.
     """
     return Watch(
         model, every=every, layers=layers, batches=batches, log=log, out=out, step=step, name=name, components=components, group=group, pre_rope=pre_rope, errors=errors,
-        passes=passes,
+        passes=passes, max_logit=max_logit, warmup=warmup, on_alert=on_alert,
     )
 
 
@@ -50,18 +54,24 @@ class Watch:
         self, model: torch.nn.Module, *, every: int = 500, layers: int | Sequence[int] | None = None, batches: int = 8, log: Any = None,
         out: str | os.PathLike[str] | None = None, step: int = 0, name: str = "", components: int = 10, group: Any = None,
         pre_rope: bool = False, errors: str = "warn", passes: Callable[[torch.nn.Module], Any] | None = None,
+        max_logit: float | None = 100.0, warmup: int | None = None, on_alert: Callable[[Alert], Any] | None = None,
     ) -> None:  # fmt: skip
         self._closed = True
         self._subject = watched_model(model, layers, name, pre_rope)
         if passes is not None and not callable(passes):
             raise UsageError(f"passes: found {type(passes).__name__}, expected a function of the model")
         schedule = Schedule(_checks.whole("every", every, 1), _checks.whole("batches", batches, 1), passes)
+        if on_alert is not None and not callable(on_alert):
+            raise UsageError(f"on_alert: found {type(on_alert).__name__}, expected a function of an Alert")
+        alarms = Alarms(
+            None if max_logit is None else _checks.positive("max_logit", max_logit), None if warmup is None else _checks.whole("warmup", warmup, 0), schedule.every, on_alert
+        )
         components, step = _checks.components(components), _checks.whole("step", step, 0)
         self._faults = Faults(errors)
         self._model = model
         self._processes = Processes(group)
         self._followed = False  # a callback follows the training, no matter who closes this
-        self._results = Results(self._processes, self._faults, log, out, self._subject.name, components)
+        self._results = Results(self._processes, self._faults, log, out, self._subject.name, components, alarms)
         self._measuring = MeasurementCycle(model, self._subject, schedule, self._processes, self._faults, self._results)
         self._closed = False
         self.at(step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -10,6 +11,10 @@ from .errors import UsageError
 
 Values = dict[str, float]
 LogFunction = Callable[[Values, int], None]
+Images = dict[str, list[list[float]]]  # by layer and head
+ImageFunction = Callable[[Images, int], None]
+
+PIXELS = 8  # of a head, in each direction
 
 # Keys of summary.json that are reported; the results folder has all of them.
 MEANS = (
@@ -55,3 +60,33 @@ def log_functions(log: Any) -> list[LogFunction]:
     if isinstance(log, Iterable) and not isinstance(log, str | bytes | dict):
         return [function for one in log for function in log_functions(one)]
     raise UsageError(f"log: found {type(log).__name__}, expected a SummaryWriter, a run of wandb or trackio, or a function of values and step")
+
+
+def image_functions(log: Any) -> list[ImageFunction]:
+    """Functions of images and step, from what shows images: a SummaryWriter or a run of wandb, or a list that holds one."""
+    if hasattr(log, "add_image"):
+
+        def draw(images: Images, step: int) -> None:
+            for name, image in images.items():
+                log.add_image(name, _pixels(image), step, dataformats="HW")
+
+        return [draw]
+    if type(log).__module__.partition(".")[0] == "wandb" and callable(getattr(log, "log", None)):
+        make = sys.modules["wandb"].Image
+
+        def write(images: Images, step: int) -> None:
+            log.log({**{f"{name}_by_head": make(_pixels(image), mode="F") for name, image in images.items()}, "ropewalk/step": step})
+
+        return [write]
+    if isinstance(log, Iterable) and not isinstance(log, str | bytes | dict):
+        return [function for one in log for function in image_functions(one)]
+    return []
+
+
+def _pixels(image: list[list[float]]) -> Any:
+    """Grey from 0 to 1: a head's number over the largest of all; a row per layer, from the first on top. What was not measured is 0."""
+    import numpy
+
+    numbers = numpy.nan_to_num(numpy.array(image, dtype=numpy.float32), nan=0.0, posinf=0.0, neginf=0.0)
+    most = max(float(abs(numbers).max()), 1e-30)
+    return numpy.kron(numpy.clip(numbers / most, 0, 1), numpy.ones((PIXELS, PIXELS), dtype=numpy.float32))

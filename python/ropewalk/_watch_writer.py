@@ -8,9 +8,10 @@ import os
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from . import _module, _watch_log
+from ._health import Alert, HealthMonitor
 from ._listener import Listener
 from ._measurement import Measurement
 from ._study import Study
@@ -21,20 +22,28 @@ from .errors import Error, InputError, UsageError
 if TYPE_CHECKING:
     import torch
 
+class Written(NamedTuple):
+    """What is told of a written step."""
+
+    values: _watch_log.Values
+    images: _watch_log.Images
+    alerts: list[Alert]
+
+
 WITHOUT_OUT = "watch has no out=, so it keeps tables but no moments; name a folder with out= to use study.capture, jackknife and difference"
 
 
 class Writer:
     """A results folder to which one capture is added per measured step. Without `out`, its tables exist as long as the writer."""
 
-    def __init__(self, out: str | os.PathLike[str] | None, name: str, components: int) -> None:
+    def __init__(self, out: str | os.PathLike[str] | None, name: str, components: int, health: HealthMonitor) -> None:
         if out is not None and not os.fspath(out):
             raise UsageError("out: found '', expected a folder")
         self._kept = TemporaryFolder() if out is None else None
         self._folder = WatchFolder(self._kept.path if self._kept else Path(out or "").absolute())
-        self._name, self._components = name, components
+        self._name, self._components, self._health = name, components, health
         self._pool = ThreadPoolExecutor(1, "ropewalk-watch", _step_back)
-        self._working: list[tuple[int, Future[_watch_log.Values]]] = []
+        self._working: list[tuple[int, Future[Written]]] = []
         self._folder.hold()
 
     def add(self, measurement: Measurement) -> None:
@@ -43,7 +52,7 @@ class Writer:
         event = measurement.moments._event() if measurement.moments is not None else None
         self._working.append((measurement.step, self._pool.submit(self._write, measurement, event)))
 
-    def finished(self) -> list[tuple[int, Future[_watch_log.Values]]]:
+    def finished(self) -> list[tuple[int, Future[Written]]]:
         """The steps that were finished since the last call."""
         done = [(step, future) for step, future in self._working if future.done()]
         self._working = [(step, future) for step, future in self._working if not future.done()]
@@ -76,7 +85,7 @@ class Writer:
         self._pool.shutdown(wait=True)
         self._folder.let_go()
 
-    def _write(self, measurement: Measurement, measured: torch.cuda.Event | None) -> _watch_log.Values:
+    def _write(self, measurement: Measurement, measured: torch.cuda.Event | None) -> Written:
         step = measurement.step
         try:
             measurement.fetch(measured)  # the GPU's results are only known now
@@ -96,7 +105,9 @@ class Writer:
         self._folder.add(label, step)
         summary = json.loads(said)
         others = {"batches_left_out": measurement.batches_left_out, "heads_with_trend": summary["trend"]}
-        return {**_watch_log.values(summary, label), **{f"ropewalk/{name}": float(value) for name, value in others.items()}}
+        health = self._health.measure(step, summary["health"], measurement.attention)
+        values = {**_watch_log.values(summary, label), **{f"ropewalk/{name}": float(value) for name, value in others.items()}, **health.values}
+        return Written(values, health.images, health.alerts)
 
 
 def _step_back() -> None:

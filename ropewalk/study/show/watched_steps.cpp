@@ -1,5 +1,6 @@
 #include "ropewalk/study/show/watched_steps.h"
 
+#include <cmath>
 #include <fstream>
 #include <optional>
 
@@ -32,6 +33,30 @@ Json summary_of(CheckpointTable analysis) {
   alone.push_back(std::move(analysis));
   carry_signs(alone);
   return summarize(alone).summary;
+}
+
+Json numbers_or_null(const std::vector<double>& values, const std::vector<size_t>& rows) {
+  Json list = Json::array();
+  for (const size_t row : rows)
+    list.push_back(std::isnan(values[row]) ? Json() : Json(values[row]));
+  return list;
+}
+
+// What tells whether heads are well: how far their logits spread. `setting`: what moves this
+// without the weights.
+Json health_of(const CheckpointTable& analysis) {
+  const std::vector<size_t> rows = analysis.head_rows();
+  const HeadColumn& spread = analysis.column("logit_sd");
+  Json layers = Json::array(), heads = Json::array();
+  for (const size_t row : rows) {
+    layers.push_back(analysis.layer[row]);
+    heads.push_back(analysis.q_head[row]);
+  }
+  return {{"layer", layers},
+          {"q_head", heads},
+          {"logit_sd", numbers_or_null(spread.value, rows)},
+          {"logit_sd_se", numbers_or_null(spread.se, rows)},
+          {"setting", analysis.origin.context}};
 }
 
 CheckpointTable read_analysis(const fs::path& folder) {
@@ -81,8 +106,10 @@ Json write_step(const fs::path& folder, const CaptureMoments& moments, const Mea
   }
   write_file_atomically(step.path() / kAnalysisName, pack_analysis(analysis));
   step.commit();
+  Json health = health_of(analysis);
   Json summary = summary_of(std::move(analysis));
   summary["trend"] = trends;
+  summary["health"] = std::move(health);
   return summary;
 }
 

@@ -21,8 +21,8 @@ struct MeasuredStep {
 };
 
 // Analyses a step and writes it atomically, under the name in `moments`; with its moments, if these
-// are kept. Returns its entry for summary.json, and under "trend" the number of heads with this
-// flag.
+// are kept. Returns its entry for summary.json, under "trend" the number of heads with this flag,
+// and under "health" each head's logit_sd.
 Json write_step(const std::filesystem::path& folder, const CaptureMoments& moments,
                 const MeasuredStep& measured, int64_t components, bool keep_moments);
 
