@@ -69,7 +69,7 @@ bench: build
 	@cmake --build build --target coverage edits forward peak
 	@.venv/bin/python tools/make_smollm2.py
 	@.venv/bin/python benchmarks/cpu.py threads
-	@for script in cpu loss demo_loss ablate study scaling end_to_end moments_cost sampling_noise scaling_processes coverage contexts smollm2 smollm2_ablate frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
+	@for script in cpu loss demo_loss ablate study scaling end_to_end moments_cost rows_cost sampling_noise scaling_processes coverage contexts smollm2 smollm2_ablate forecast frequencies report plot tables; do .venv/bin/python benchmarks/$$script.py || exit 1; done
 
 bench-gpu: all
 	@cmake --preset release -DROPEWALK_BENCHMARKS=ON

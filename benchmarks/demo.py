@@ -1,4 +1,4 @@
-"""What the demo's training does to its heads, beside fresh weights: numbers of the README. Runs experiments/demo.yaml. Usage: demo.py"""
+"""What the demo's training does to its heads, beside fresh weights: numbers of docs/demo.md. Runs experiments/demo.yaml. Usage: demo.py"""
 
 import csv
 import json

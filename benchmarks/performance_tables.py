@@ -149,6 +149,21 @@ def moments_cost(r: dict) -> str:
 from {few[0]} documents to {many[0]}: {few[1] / 1e6:.0f} and {many[1] / 1e6:.0f} MB (`moments_cost.json`).""".replace("% to", " % to")
 
 
+def rows_cost(r: dict) -> str:
+    rows = []
+    for tokens, found in r["contexts"].items():
+        seconds = {kind: statistics.median(times) for kind, times in found["seconds"].items() if isinstance(times, list)}
+        rows.append([f"{int(tokens):,}", *(f"{1000 * seconds[kind]:,.1f}" for kind in ("without", "with_all_but_rows", "with_all")), f"{found['share_median']:.1%}".replace("%", " %")])
+    return f"""32 rows of attention of every document, one document at a time, {r['model']}, {r['dtype']}; milliseconds per document ({temporary(r)}):
+
+{table(["tokens", "nothing kept", "all but rows", "all", "rows add"], rows)}
+
+`--rows 0` does without."""
+
+
+rows_cost_gpu = rows_cost
+
+
 def scaling(r: dict) -> str:
     documents = [[row["documents"], f"{row['milliseconds_a_token']:.2f}", f"{row['spread'][0]:.2f} – {row['spread'][1]:.2f}", f"{row['peak_memory_bytes'] / 1e6:.0f}"]
                  for row in r["documents"]]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Draws the demo's pictures of README.md and docs into docs/images, with the program that `make build` makes.
+"""Draws the demo's pictures of docs into docs/images, with the program that `make build` makes.
 Usage: draw_images.py [RUN]. RUN is a finished folder of `ropewalk demo`; without it, the demo is run."""
 
 import shutil

@@ -204,10 +204,15 @@ void bind_shared_moments(nb::module_& module) {
       .def(
           "__init__",
           [](SharedMoments* self, int64_t layers, int64_t q_heads, int64_t kv_heads, int64_t d_head,
-             int64_t blocks, double scale, int64_t context, const std::string& config) {
-            new (self) SharedMoments(
-                TensorShape{layers, q_heads, kv_heads, d_head, blocks, scale, context, config});
-          })
+             int64_t blocks, double scale, int64_t context, const std::string& config,
+             const std::string& planned) {
+            TensorShape shape{layers, q_heads, kv_heads, d_head, blocks, scale, context, config};
+            if (!planned.empty()) read_planned(parse_json(planned, "planned"), shape);
+            new (self) SharedMoments(shape);
+          },
+          nb::arg("layers"), nb::arg("q_heads"), nb::arg("kv_heads"), nb::arg("d_head"),
+          nb::arg("blocks"), nb::arg("scale"), nb::arg("context"), nb::arg("config"),
+          nb::arg("planned") = "")
       .def("shape",
            [](const SharedMoments& kept) {
              const TensorShape& shape = kept.shape();

@@ -7,7 +7,7 @@
     study.figure("position_signal")               # shows in a notebook
     study.jackknife(lambda head: head.q.n)        # your own statistic of every head, with its standard error
 
-    study = ropewalk.run("my_run.yaml")           # the program's verbs: run, capture, loss, ablate, analyze, figures, audit, inspect, export
+    study = ropewalk.run("my_run.yaml")           # the program's verbs: run, capture, loss, ablate, forecast, analyze, figures, audit, inspect, export
 
     moments = ropewalk.Moments(q_heads=16, kv_heads=4, d_head=128)
     moments.add(0, q, k)                          # torch tensors [batch, heads, tokens, d_head]
@@ -25,10 +25,11 @@ from ._build import VERSION as __version__
 from ._capture import Capture, HeadMoments, StreamMoments
 from .errors import Error, InputError, SystemError, UsageError  # noqa: A004
 from ._figure import Figure
+from ._forecast import Forecast
 from ._loss import Loss
 from ._moments import Moments
 from ._study import Study, open  # noqa: A004
-from ._verbs import Finding, ablate, analyze, audit, capture, export, figures, inspect, loss, run
+from ._verbs import Finding, ablate, analyze, audit, capture, export, figures, forecast, inspect, loss, run
 from ._callbacks import lightning_callback, trainer_callback
 from ._health import Alert
 from ._watch import Watch, watch
@@ -42,6 +43,7 @@ __all__ = [
     "Error",
     "Figure",
     "Finding",
+    "Forecast",
     "HeadMoments",
     "InputError",
     "Loss",
@@ -58,6 +60,7 @@ __all__ = [
     "capture",
     "export",
     "figures",
+    "forecast",
     "inspect",
     "lightning_callback",
     "loss",

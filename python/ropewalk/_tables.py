@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 Kind = Literal["pandas", "polars", "arrow"]
 
 # Columns that do not hold floating-point numbers.
-TEXT = {"model", "checkpoint", "phase", "class", "within_class", "flag", "curve", "from", "to", "kind", "statistic", "digest", "set", "edit", "members"}
-WHOLE = {"order", "layer", "q_head", "pc", "n_q", "n_k", "n_blocks", "pair", "changed", "paired", "document", "documents", "group", "heads", "controls", "control_moved"}
-WHOLE_OR_EMPTY = {"kv_head", "rope", "step", "tokens", "position", "position_end", "real", "draw"}
+TEXT = {"model", "checkpoint", "phase", "class", "within_class", "flag", "curve", "from", "to", "kind", "statistic", "digest", "set", "edit", "members",
+        "setting", "positions", "ranked_by", "first", "best"}  # fmt: skip
+WHOLE = {"order", "layer", "q_head", "pc", "n_q", "n_k", "n_blocks", "pair", "changed", "paired", "document", "documents", "group", "heads", "controls", "control_moved", "trained", "context", "settings"}
+WHOLE_OR_EMPTY = {"kv_head", "rope", "step", "tokens", "position", "position_end", "real", "draw", "preferred", "preferred_then", "breaks"}
 NAMES = ("model", "checkpoint", "phase", "from", "to")
 
 # Names that spreadsheets would evaluate as formulas have an apostrophe in front.

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, overload
 from . import _checks, _module, _words
 from ._ablation import Ablation
 from ._capture import Capture
+from ._forecast import Forecast
 from ._listener import Listener
 from ._loss import Loss
 from ._moments import Moments
@@ -68,9 +69,9 @@ def capture(
     model: Any = None, corpus: Any = None, out: PathLike | None = None, *, revision: str | None = None, tokenizer: PathLike | None = None, label: str | None = None,
     context: int | None = None, documents: int | None = None, min_tokens: int | None = None, field: str | None = None, id: str | None = None,  # noqa: A002
     split: str | None = None, dataset_config: str | None = None,
-    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, lags: bool = True, plasticity: bool = False, rows: int | str = 0,
+    chunk: bool = False, heads: int | None = None, seed: int | None = None, sliding: bool = False, pre_rope: bool = True, lags: bool = True, plasticity: bool = False, rows: int | str = 32,
     loss: bool = False, blocks: int | None = None, shard: str | None = None, vectors: str | None = None, rate: float | None = None, bucket_size: int | None = None, vectors_from: PathLike | None = None,
-    device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
+    backend: str | None = None, device: str | None = None, dtype: str | None = None, memory: str | None = None, threads: int | None = None, progress: bool | None = None,
 ) -> Capture:  # fmt: skip
     """Runs text through a checkpoint and keeps the moments of its queries and keys.
 
@@ -87,7 +88,7 @@ def capture(
             label=label or (_words.label_of(model) if vectors_from is None else None), context=context,
             documents=documents, min_tokens=min_tokens, field=field, id=id, split=split, dataset_config=dataset_config, chunk=chunk, heads=heads, seed=seed, sliding=sliding,
             **_keep(pre_rope=pre_rope, lags=lags, plasticity=plasticity, rows=rows, loss=loss), blocks=blocks, shard=shard, vectors=vectors, rate=rate, bucket_size=bucket_size, vectors_from=vectors_from,
-            device=device, dtype=dtype, memory=memory, threads=threads,
+            backend=backend, device=device, dtype=dtype, memory=memory, threads=threads,
         )  # fmt: skip
         _words.call("capture", [_words.model_folder(model, Path(work))] if model is not None or vectors_from is None else [], options, progress)
     made = Capture.open(folder)
@@ -141,8 +142,36 @@ def ablate(
             model=None if model is None else _words.model_folder(model, Path(work)), revision=revision, tokenizer=tokenizer, field=field, id=id, split=split,
             dataset_config=dataset_config, format=_words.commas(format), device=device, memory=memory, threads=threads,
         )  # fmt: skip
-        _words.call("ablate", [_words.folder_of(capture) if isinstance(capture, Capture) else capture], options, progress, repeated={"heads": heads})
+        _words.call("ablate", [_words.folder_of(capture, "ablate") if isinstance(capture, Capture) else capture], options, progress, repeated={"heads": heads})
     made = Ablation(folder)
+    made._kept = kept
+    return made
+
+
+def forecast(
+    capture: Any, context: int, rope: str | Sequence[str] = ("none",), out: PathLike | None = None, *, trained: int | None = None,
+    check: bool = False, corpus: Any = None, documents: int | None = None, chunk: bool = False, model: Any = None, revision: str | None = None,
+    tokenizer: PathLike | None = None, field: str | None = None, id: str | None = None, split: str | None = None, dataset_config: str | None = None,  # noqa: A002
+    format: Sequence[str] = ("png", "svg", "pdf"), device: str | None = None, memory: str | None = None, threads: int | None = None,  # noqa: A002
+    progress: bool | None = None,
+) -> Forecast:  # fmt: skip
+    """What RoPE settings would do to every head of a capture's model at a longer context, computed in seconds without running the model.
+
+    `capture`: its folder, or the result of `ropewalk.capture`. `context`: tokens that the model shall read. `rope`: settings such as "theta:x8" or
+    "yarn:4"; "none" is the model's own. `check`: also runs the model under every setting on `corpus`, as for `capture`, and compares ranks. `out`: a
+    new folder; by default a temporary one, which exists as long as the result. The other options are those of `ropewalk forecast`.
+    """
+    with tempfile.TemporaryDirectory(prefix="ropewalk-") as work:
+        kept = TemporaryFolder() if out is None else None
+        folder = kept.path / "forecast" if kept else Path(out or "")
+        options = dict(
+            context=context, trained=trained, check=check, corpus=None if corpus is None else _words.corpus_file(corpus, Path(work)), documents=documents,
+            chunk=chunk, model=None if model is None else _words.model_folder(model, Path(work)), revision=revision, tokenizer=tokenizer, field=field, id=id,
+            split=split, dataset_config=dataset_config, out=folder, format=_words.commas(format), device=device, memory=memory, threads=threads,
+        )  # fmt: skip
+        source = _words.folder_of(capture, "forecast") if isinstance(capture, Capture) else capture
+        _words.call("forecast", [source], options, progress, repeated={"rope": rope})
+    made = Forecast(folder)
     made._kept = kept
     return made
 

@@ -52,10 +52,10 @@ def labelled(label: Any, folder: Any) -> str:
     return f"{label}={os.fspath(folder)}"
 
 
-def folder_of(capture: Capture) -> Path:
+def folder_of(capture: Capture, verb: str) -> Path:
     file = Path(capture._source)
     if not file.is_file():
-        raise UsageError("ablate: the capture is not in a folder; save it, and name the folder")
+        raise UsageError(f"{verb}: the capture is not in a folder; save it, and name the folder")
     return file.parent
 
 

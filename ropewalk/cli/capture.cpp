@@ -11,6 +11,7 @@
 #include "ropewalk/cli/verbs.h"
 #include "ropewalk/study/capture/capture_vectors.h"
 #include "ropewalk/study/experiment/limits.h"
+#include "ropewalk/study/source/backend_model.h"
 
 namespace ropewalk::cli {
 namespace {
@@ -86,6 +87,11 @@ void add_capture(CLI::App& app, Communicator& processes) {
   CLI::App* verb = app.add_subcommand(
       "capture", "Run text through a checkpoint and keep the moments of its queries and keys");
   add_model_arguments(*verb, arguments->model);
+  verb->add_option("--backend", arguments->model.options.backend,
+                   "What runs the model: auto, ropewalk (our own pass), or transformers for "
+                   "families that we lack")
+      ->check(CLI::IsMember(std::vector<std::string>(kBackends.begin(), kBackends.end())))
+      ->capture_default_str();
   add_text_arguments(*verb, arguments->text, options);
   verb->add_option("--blocks", options.blocks,
                    fmt::format("Blocks of documents, for standard errors, at most {}; time and "

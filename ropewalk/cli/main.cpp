@@ -178,14 +178,23 @@ void keep_freed_memory() {
 #endif
 }
 
+// Ends the program for an exception that nobody can catch: in a library's thread, or while another
+// exception is handled. It must not throw itself, because the program would then abort silently.
+[[noreturn]] void end_uncaught() {
+  int code = kInternal;
+  try {
+    ropewalk::run_exit_cleanups();
+    if (std::current_exception()) code = report_failure();
+  } catch (...) {  // not even the message fits into memory
+    constexpr std::string_view kLine = "error: out of memory\n";
+    code = ::write(STDERR_FILENO, kLine.data(), kLine.size()) < 0 ? kInternal : kSystem;
+  }
+  ::_exit(code);
+}
+
 int guarded(int argc, char** argv) {
   words.assign(argv + 1, argv + std::max(argc, 1));
-  // Called for an exception that nobody can catch: in a library's thread, or while another
-  // exception is handled.
-  std::set_terminate([] {
-    ropewalk::run_exit_cleanups();
-    ::_exit(std::current_exception() ? report_failure() : kInternal);
-  });
+  std::set_terminate(end_uncaught);
   try {
     ropewalk::install_interrupt_handlers();
     const int code = run(argc, argv);

@@ -19,6 +19,7 @@ void add_verbs(CLI::App& app, Communicator& processes) {
   add_capture(app, processes);
   add_loss(app, processes);
   add_ablate(app);
+  add_forecast(app);
   add_analyze(app);
   add_merge(app);
   add_figures(app);

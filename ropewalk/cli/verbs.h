@@ -22,6 +22,7 @@ void add_demo(CLI::App& app, Communicator& processes);
 void add_compare(CLI::App& app);
 void add_export(CLI::App& app);
 void add_figures(CLI::App& app);
+void add_forecast(CLI::App& app);
 void add_inspect(CLI::App& app);
 void add_loss(CLI::App& app, Communicator& processes);
 void add_merge(CLI::App& app);

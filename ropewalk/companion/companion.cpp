@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <utility>
 
 #include "ropewalk/companion/companion_process.h"
 #include "ropewalk/companion/sources.h"
@@ -59,7 +60,9 @@ std::shared_ptr<Companion::Process> Companion::running() {
   state_->leave_to_its_owner();
   if (!state_->process || !state_->process->alive()) {
     state_->process.reset();
-    state_->process = std::make_shared<Process>(state_->settings);
+    auto process = std::make_shared<Process>(state_->settings);
+    process->start();
+    state_->process = std::move(process);
     state_->owner = ::getpid();
     ++state_->generation;
   }
@@ -89,27 +92,38 @@ int64_t Companion::generation() const {
 
 namespace {
 
-struct SharedCompanion {
+struct SharedCompanions {
   std::mutex mutex;
-  std::unique_ptr<Companion> companion;
+  std::unique_ptr<Companion> general;
+  std::unique_ptr<Companion> model;
 };
 
-SharedCompanion& shared() {
-  static SharedCompanion one;
-  return one;
+SharedCompanions& shared() {
+  static SharedCompanions both;
+  return both;
+}
+
+Companion& started(std::unique_ptr<Companion>& companion) {
+  const std::lock_guard lock(shared().mutex);
+  if (!companion) companion = std::make_unique<Companion>();
+  return *companion;
 }
 
 }  // namespace
 
-Companion& shared_companion() {
+Companion& shared_companion() { return started(shared().general); }
+
+Companion& model_companion() { return started(shared().model); }
+
+void end_model_companion() {
   const std::lock_guard lock(shared().mutex);
-  if (!shared().companion) shared().companion = std::make_unique<Companion>();
-  return *shared().companion;
+  shared().model.reset();
 }
 
 void end_shared_companion() {
   const std::lock_guard lock(shared().mutex);
-  shared().companion.reset();
+  shared().general.reset();
+  shared().model.reset();
 }
 
 }  // namespace ropewalk

@@ -49,11 +49,11 @@ class CompanionFailure : public SystemError {
 // with, else python3.
 std::string companion_python();
 
-// One child process that does what Python libraries do best. Its tasks are `tokens` and `figures`,
-// one Python file each in this folder, which the program contains. The tasks offer primitives;
-// decisions stay in C++. The companion starts with the first request and ends with this object, or
-// with this process however that ends. Thread-safe; requests of different tasks do not wait for
-// each other.
+// One child process that does what Python libraries do best. Its tasks are `tokens`, `figures`
+// and `model`, one Python file each in this folder, which the program contains. The tasks offer
+// primitives; decisions stay in C++. The companion starts with the first request and ends with this
+// object, or with this process however that ends. Thread-safe; requests of different tasks do not
+// wait for each other.
 class Companion {
  public:
   struct Settings {
@@ -94,7 +94,11 @@ class Companion {
 
 // The companion of this process, shared by all tasks. A fork of this process has its own.
 Companion& shared_companion();
-// Ends the shared companion at the end of a verb.
+// The companion that runs models: the limits of time and memory of a text, which end a companion,
+// must not end a pass.
+Companion& model_companion();
+void end_model_companion();
+// Ends both at the end of a verb.
 void end_shared_companion();
 
 }  // namespace ropewalk

@@ -36,7 +36,7 @@ constexpr const char* kBoot =
 std::string ascii(const Json& json) { return json.dump(-1, ' ', /*ensure_ascii=*/true); }
 
 std::string program(const std::map<std::string, std::string>& more) {
-  Json sources{{"tokens", kTokensSource}, {"figures", kFiguresSource}};
+  Json sources{{"tokens", kTokensSource}, {"figures", kFiguresSource}, {"model", kModelSource}};
   for (const auto& [task, source] : more) sources[task] = source;
   const Json head{{"PARENT", ::getpid()}, {"SOURCES", sources}, {"size", kCompanionSource.size()}};
   return ascii(head) + "\n" + std::string(kCompanionSource);
@@ -70,14 +70,9 @@ Companion::Process::Process(const Settings& settings)
       child_(spawn(python_)) {
   kill_if_program_ends_.emplace([this] { kill(); });
   reader_ = std::thread([this] { read(); });
-  try {
-    write(program(settings_.sources));
-  } catch (...) {
-    // The destructor does not run now, and a thread that nobody joins would end the program.
-    end();
-    throw;
-  }
 }
+
+void Companion::Process::start() { write(program(settings_.sources)); }
 
 Companion::Process::~Process() { end(); }
 

@@ -31,6 +31,9 @@ class Companion::Process {
   // Throws CompanionFailure.
   explicit Process(const Settings& settings);
   ~Process();
+  // Sends the child its program. The constructor does not: where it threw, nobody would join the
+  // thread.
+  void start();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 

@@ -8,6 +8,7 @@ namespace ropewalk {
 extern const std::string_view kCompanionSource;
 extern const std::string_view kTokensSource;
 extern const std::string_view kFiguresSource;
+extern const std::string_view kModelSource;
 
 // The Python interpreter that the program was configured with.
 extern const std::string_view kBuildPython;

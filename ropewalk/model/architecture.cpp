@@ -44,8 +44,8 @@ void refuse_quantized(const JsonReader& config) {
   const std::string method = config.object("quantization_config").text("quant_method", "unknown");
   throw InputError(
       "{}: key 'quantization_config': the weights are quantized ({}), expected float32, float16 or "
-      "bfloat16; load them with transformers, with dequantize=True in its quantization config, and "
-      "save_pretrained the model",
+      "bfloat16; measure them with capture --backend transformers (in an experiment: backend: "
+      "transformers)",
       config.source(), method);
 }
 
@@ -65,9 +65,8 @@ TextModel read_text_model(const JsonReader& config) {
   const Architecture* architecture = find(model_type);
   if (architecture == nullptr) {
     throw InputError(
-        "{}: model_type '{}' is not supported; supported are {}; of any other, the Python package "
-        "measures queries and keys that your own code computes (Moments), or a model that runs in "
-        "torch (watch, and tap in modules of your own)",
+        "{}: model_type '{}' is not supported; supported are {}; any other can be measured with "
+        "capture --backend transformers (in an experiment: backend: transformers)",
         config.source(), model_type, fmt::join(supported_architectures(), ", "));
   }
   refuse_quantized(config);

@@ -81,7 +81,21 @@ Json vectors_json(const CaptureInfo::Vectors& vectors) {
   return json;
 }
 
+std::optional<CaptureInfo::Backend> backend_at(const JsonReader& file) {
+  if (!file.has("backend")) return std::nullopt;
+  const JsonReader backend = file.object("backend");
+  return CaptureInfo::Backend{backend.text("name"), backend.text("version"), backend.text("torch")};
+}
+
 }  // namespace
+
+Json CaptureInfo::Backend::to_json() const {
+  return {{"name", name}, {"version", version}, {"torch", torch}};
+}
+
+std::string CaptureInfo::Backend::text() const {
+  return fmt::format("{} {} with torch {}", name, version, torch);
+}
 
 Json CaptureInfo::to_json() const {
   Json json{{"format", kMomentsFormat},
@@ -106,6 +120,7 @@ Json CaptureInfo::to_json() const {
             {"blocks", blocks},
             {"seconds", seconds}};
   if (!hub.empty()) json["hub"] = hub;
+  if (backend) json["backend"] = backend->to_json();
   if (!stated_weights.empty()) json["stated_weights"] = stated_weights;
   if (!moments.empty()) json["moments"] = moments;
   if (vector_files) {
@@ -151,6 +166,7 @@ CaptureInfo CaptureInfo::from_json(const Json& json, const std::string& source) 
   if (file.has("config")) info.config = ModelDescription(json.at("config"), source);
   info.dtype = file.text("dtype", "");
   info.device = file.text("device", "");
+  info.backend = backend_at(file);
   info.context = file.count("context");
   info.point = file.text("point", "");
   if (!info.point.empty() && info.point != kPostRope) {
@@ -219,6 +235,7 @@ Json CaptureInfo::identity() const {
             {"heads", heads_json(heads)},
             {"blocks", blocks}};
   if (random) json["random"] = *random;
+  if (backend) json["backend"] = backend->to_json();
   if (texts > 0) {
     json["texts"] = texts;
     json["pieces"] = chunk_blocks_digest;

@@ -54,14 +54,26 @@ struct CaptureNames {
 // What a capture measured and how: the contents of capture.json, and the metadata of a moments file
 // (docs/formats.md).
 struct CaptureInfo : CaptureNames {
+  // The library that ran the model, where it was not our own pass, and its version and torch's.
+  struct Backend {
+    std::string name;
+    std::string version;
+    std::string torch;
+
+    Json to_json() const;
+    // "transformers 5.22.2 with torch 2.13.0"
+    std::string text() const;
+  };
+
   // The settings that decide the numbers, besides the documents.
   int64_t numerics = kNumerics;
   std::string weights;  // digest of every tensor that q and k need, or "random:SEED"
   // Digest of the further tensors that the loss needs; empty: not measured.
   std::string head_weights;
   ModelDescription config;
-  std::string dtype;             // of the forward pass
-  std::string device;            // "cpu" or "cuda"
+  std::string dtype;   // of the forward pass
+  std::string device;  // "cpu" or "cuda"
+  std::optional<Backend> backend;
   int64_t context = 0;           // most tokens per document
   std::string point;             // "post-rope"; empty: no vectors were captured
   std::vector<QueryHead> heads;  // in the order of sampling

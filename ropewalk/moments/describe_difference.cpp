@@ -22,6 +22,13 @@ std::set<std::string> keys_of(const Json& a, const Json& b) {
   return names;
 }
 
+// A capture without a backend ran through our own pass.
+Json backend(const Json& value) {
+  if (!value.is_object()) return "ropewalk";
+  return fmt::format("{} {}, torch {}", value.value("name", ""), value.value("version", ""),
+                     value.value("torch", ""));
+}
+
 // Gathers what differs, key by key, in words.
 class Differences {
  public:
@@ -34,6 +41,8 @@ class Differences {
     } else if (key == "heads") {
       texts_.push_back(fmt::format("heads: {} → {}{}", was.size(), is.size(),
                                    was.size() == is.size() ? ", others" : ""));
+    } else if (key == "backend") {
+      add_value(key, backend(was), backend(is));
     } else if (was.is_object() && is.is_object()) {
       for (const std::string& inner : keys_of(was, is)) {
         add_setting(inner, was.value(inner, Json()), is.value(inner, Json()));

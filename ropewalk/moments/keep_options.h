@@ -30,7 +30,7 @@ struct KeepOptions {
   bool pre_rope = true;
   bool lags = true;
   bool plasticity = false;
-  KeepCount rows{0};
+  KeepCount rows{32};
   bool loss = false;
 
   bool operator==(const KeepOptions&) const = default;

@@ -8,6 +8,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import fork_server
@@ -64,6 +65,14 @@ def run(*arguments, before=None, environment=None, timeout=120) -> Result:
         served = done.returncode, done.stdout, done.stderr
     code, out, error = served
     return Result(code, out.decode(), error.decode())
+
+
+def kill_after(seconds: float, *arguments):
+    """Starts the program and kills it after that time, where it still runs."""
+    process = subprocess.Popen([program(), *map(str, arguments)])
+    time.sleep(seconds)
+    process.kill()
+    process.wait()
 
 
 def peak_memory(note: Path, *arguments) -> int:

@@ -76,7 +76,7 @@ def indexes(digest, first, t):
     return found
 
 
-# In the order of RowNumber (kernels/attention/row_numbers.h).
+# In the order of RowNumber (kernels/rows/row_numbers.h).
 NUMBERS = [
     "rows", "sink", "first4", "self", "learned", "late", "entropy", "reach", "largest", "previous_rows", "previous",
     *(f"far{w}_rows" for w in FAR), *(f"far{w}" for w in FAR), "echo_rows", "echo", "echo_chance", "copy_rows", "copy", "copy_chance",

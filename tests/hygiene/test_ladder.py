@@ -7,12 +7,12 @@ import tree
 
 LADDER = """
 base base/processes base/files companion hub checkpoint text
-kernels kernels/gpu kernels/attention kernels/moments kernels/products
+kernels kernels/gpu kernels/attention kernels/rows kernels/moments kernels/products
 model/config model model/architectures
 moments moments/accumulators moments/vectors moments/collectors moments/files moments/tensors
-analysis/math analysis/replicates analysis/statistics analysis/table analysis/analyze analysis/run analysis/ablation
+analysis/math analysis/replicates analysis/statistics analysis/table analysis/analyze analysis/run analysis/ablation analysis/forecast
 figures/parts figures
-study/source study/experiment study/capture study/show study/ablation study/run
+study/source study/experiment study/capture study/show study/ablation study/forecast study/run
 cli
 """.split()
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]ropewalk/([^">]+)/[^"/>]+\.(?:h|cuh)[">]', re.M)

@@ -138,8 +138,8 @@ TEST_F(MixtureTest, RefusesQuantizedWeights) {
   tiny_.config["quantization_config"] = {{"quant_method", "mxfp4"}};
   EXPECT_EQ(tiny_.complaint(),
             "/config.json: key 'quantization_config': the weights are quantized (mxfp4), expected "
-            "float32, float16 or bfloat16; load them with transformers, with dequantize=True in "
-            "its quantization config, and save_pretrained the model");
+            "float32, float16 or bfloat16; measure them with capture --backend transformers (in an "
+            "experiment: backend: transformers)");
 }
 
 }  // namespace

@@ -86,6 +86,30 @@ def test_ablate(source, tmp_path):
     assert not folder.exists()
 
 
+def test_forecast(source, tmp_path):
+    """The same tables as the program's, with a check and without."""
+    captured = ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", tmp_path / "capture", context=40, label="A")
+    rope = ["none", "theta:x8", "nope"]
+    made = ropewalk.forecast(captured, 80, rope, tmp_path / "out", trained=40, format=["json"])
+    program("forecast", tmp_path / "capture", "--context", 80, "--trained", 40, *(f"--rope={one}" for one in rope), "--format", "json",
+            "--out", tmp_path / "same", "--quiet")  # fmt: skip
+    for name in ("forecast.csv", "figures/forecast.vl.json"):
+        assert (made.path / name).read_bytes() == (tmp_path / "same" / name).read_bytes()
+    assert made.settings.score.is_monotonic_increasing and sorted(made.settings.setting) == sorted(rope)
+    assert len(made.heads) == 3 * made.settings.heads[0] and made.heads.q_head.dtype == int
+    assert made.losses is made.documents is made.check is None
+    assert made.figure().name == "forecast" and made.figure().spec["vconcat"]
+    assert "none: 0." in repr(made) or "none: 1." in repr(made)
+    rows = [list(json.loads(line)["tokens"]) for line in (source.root / "corpus.jsonl").read_text().splitlines()]
+    long = [row[:40] + row[::-1][:40] for row in rows[:4]]
+    checked = ropewalk.forecast(tmp_path / "capture", 80, ",".join(rope), trained=40, check=True, corpus=long, format=["json"])
+    assert set(checked.losses.setting) == set(rope) and len(checked.check) == 9
+    assert checked.documents.document.nunique() == 4
+    folder = checked.path
+    del checked
+    assert not folder.exists()
+
+
 def test_a_temporary_capture_lives_as_long_as_its_result(source):
     capture = ropewalk.capture(source.root / "A", source.root / "corpus.jsonl", **SETTINGS)
     kept = capture._kept.path
@@ -144,7 +168,7 @@ def test_inspect_and_audit(source, tmp_path):
     assert finding.kind == "duplicate" and "again" in finding.text
 
 
-@pytest.mark.parametrize("verb", ["run", "capture", "loss", "ablate", "analyze", "figures", "inspect", "audit", "export"])
+@pytest.mark.parametrize("verb", ["run", "capture", "loss", "ablate", "forecast", "analyze", "figures", "inspect", "audit", "export"])
 def test_every_option_is_a_keyword(verb):
     import inspect
 

@@ -1,6 +1,5 @@
 #include "ropewalk/analysis/ablation/edit_source.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "ropewalk/analysis/replicates/centre_product.h"
@@ -13,19 +12,9 @@
 namespace ropewalk {
 namespace {
 
-bool holds_sums(const CaptureMoments& capture) {
-  return !capture.sampled() &&
-         std::any_of(capture.accumulated.begin(), capture.accumulated.end(),
-                     [](const AccumulatedFields& kept) { return kept.accumulator == &pre_rope(); });
-}
-
+// Captures of sampled vectors have other tokens in every stream.
 std::unique_ptr<KeptParts> open_sums(const AnalyzedCapture& capture) {
-  if (!holds_sums(capture.moments)) return nullptr;
-  const auto& readers = parts_readers();
-  const auto reader = std::find_if(readers.begin(), readers.end(), [](const PartsReader& one) {
-    return one.accumulator == pre_rope().name();
-  });
-  return reader->open(capture);
+  return capture.moments.sampled() ? nullptr : open_parts(capture, pre_rope());
 }
 
 template <typename Visit>

@@ -24,6 +24,7 @@ CaptureFacts capture_facts(const CaptureInfo& info, const std::string& source) {
   CaptureFacts facts;
   facts.origin = {config.architecture, config.layers, config.n_q_heads, config.n_kv_heads,
                   config.head_dim,     info.dtype,    info.device,      info.context};
+  if (info.backend) facts.origin.backend = info.backend->text();
   for (const auto& [name, record] : info.accumulators) facts.origin.accumulators.push_back(name);
   facts.nope_layers = config.nope_layers;
   // Captures of vectors and of Moments do not state everything. What they do not state stays

@@ -26,6 +26,19 @@ std::vector<PartsReader>& list() {
 
 const std::vector<PartsReader>& parts_readers() { return list(); }
 
+std::unique_ptr<KeptParts> open_parts(const AnalyzedCapture& capture,
+                                      const Accumulator& accumulator) {
+  const auto& kept = capture.moments.accumulated;
+  const bool there = std::any_of(kept.begin(), kept.end(), [&](const AccumulatedFields& one) {
+    return one.accumulator == &accumulator;
+  });
+  if (!there) return nullptr;
+  const auto reader = std::find_if(list().begin(), list().end(), [&](const PartsReader& one) {
+    return one.accumulator == accumulator.name();
+  });
+  return reader->open(capture);
+}
+
 AddedPartsReader::AddedPartsReader(const PartsReader& reader) : accumulator_(reader.accumulator) {
   list().push_back(reader);
 }

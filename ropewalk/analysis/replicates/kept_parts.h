@@ -38,6 +38,10 @@ struct PartsReader {
 // One reader per accumulator: parts_of::NAME, each in a file of its own, then added ones.
 const std::vector<PartsReader>& parts_readers();
 
+// The parts of one accumulator; null where the capture does not have it.
+std::unique_ptr<KeptParts> open_parts(const AnalyzedCapture& capture,
+                                      const Accumulator& accumulator);
+
 // Adds the reader for a user's own accumulator, for as long as this object lives.
 class AddedPartsReader {
  public:

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "ropewalk/analysis/replicates/head_replicates.h"
-#include "ropewalk/kernels/attention/row_numbers.h"
+#include "ropewalk/kernels/rows/row_numbers.h"
 
 namespace ropewalk {
 

@@ -101,6 +101,13 @@ void compare(const CheckpointTable& a, const CheckpointTable& b, CountedWarnings
     warnings.add("device", fmt::format("{} ran on {} and {}: {}", both, shown(a.origin.device),
                                        shown(b.origin.device), kArithmetic));
   }
+  if (a.origin.backend != b.origin.backend) {
+    const auto named = [](const std::string& backend) {
+      return backend.empty() ? std::string("Ropewalk's own pass") : shown(backend);
+    };
+    warnings.add("backend", fmt::format("{} ran with {} and {}: {}", both, named(a.origin.backend),
+                                        named(b.origin.backend), kArithmetic));
+  }
   for (const auto& [one, other] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     const std::string lacked = kept_by_other(one->origin, other->origin);
     if (lacked.empty()) continue;

@@ -111,6 +111,7 @@ Json describe(const CheckpointTable& checkpoint, const HeadGroup& all) {
   json["context"] = context > 0 ? Json(context) : Json();
   json["dtype"] = text_or_null(checkpoint.origin.dtype);
   json["device"] = text_or_null(checkpoint.origin.device);
+  if (!checkpoint.origin.backend.empty()) json["backend"] = checkpoint.origin.backend;
   json["t95"] = blocks >= 2 ? Json(student_t_95(blocks - 1)) : Json();
   return json;
 }

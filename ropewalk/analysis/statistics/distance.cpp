@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
-#include "ropewalk/analysis/math/resampling.h"
+#include "ropewalk/analysis/math/drawn_argmax.h"
 #include "ropewalk/analysis/replicates/distance_curves.h"
 #include "ropewalk/analysis/replicates/distance_flags.h"
 #include "ropewalk/analysis/statistics/statistic.h"
@@ -66,43 +65,6 @@ at::Tensor span(const HeadReplicates& head) {
   return at::full({1, 1}, found, at::kDouble);
 }
 
-// How often blocks are drawn, less once each: [draws, blocks].
-const at::Tensor& draws(size_t blocks) {
-  thread_local std::map<size_t, at::Tensor> known;
-  at::Tensor& found = known[blocks];
-  if (found.defined()) return found;
-  std::vector<double> counts;
-  for (const std::vector<int>& draw : block_draws(blocks)) {
-    counts.insert(counts.end(), draw.begin(), draw.end());
-  }
-  found = at::tensor(counts, at::kDouble).reshape({kResamples, -1}) - 1;
-  return found;
-}
-
-// The best distances of resamples of the curve (resampling.h), [draws]. A distance that no draw can
-// make the best, as draws move it by at most their length times its own parts', is not drawn.
-at::Tensor drawn_argmax(const at::Tensor& every, int64_t blocks) {
-  constexpr int64_t kAtOnce = 4096;
-  const auto g = static_cast<double>(blocks);
-  const at::Tensor parts = (every.slice(0, 0, 1) - every.slice(0, 1)) * ((g - 1) / g);
-  const at::Tensor& weights = draws(static_cast<size_t>(blocks));
-  const at::Tensor reach = parts.square().sum(0).sqrt() * weights.square().sum(1).max().sqrt();
-  const at::Tensor likely = every[0] + reach >= (every[0] - reach).max();
-  const at::Tensor left = likely.nonzero().squeeze(1);
-  at::Tensor best = at::zeros({kResamples}, at::kLong);
-  at::Tensor highest =
-      at::full({kResamples}, -std::numeric_limits<double>::infinity(), at::kDouble);
-  for (int64_t from = 0; from < left.size(0); from += kAtOnce) {
-    const at::Tensor some = left.slice(0, from, from + kAtOnce);
-    const at::Tensor drawn =
-        at::mm(weights, parts.index_select(1, some)) + every[0].index_select(0, some);
-    const auto [high, at] = drawn.max(1);
-    best = at::where(high > highest, some.index_select(0, at), best);
-    highest = at::maximum(high, highest);
-  }
-  return best;
-}
-
 // Half of what holds the middle 68 % of the resamples, in octaves: the best distance is a step
 // function of the curve. A whole number is known to half a token at best.
 double argmax_error(const HeadReplicates& head) {
@@ -110,7 +72,7 @@ double argmax_error(const HeadReplicates& head) {
   const at::Tensor& every = distance_curves(head).every;
   if (every.isnan().any().item<bool>()) return kUndefined;
   const auto octaves = [](const at::Tensor& distance) { return (distance + 1).log2(); };
-  const at::Tensor best = octaves(drawn_argmax(every, head.blocks()).to(at::kDouble));
+  const at::Tensor best = octaves(drawn_argmax(every).to(at::kDouble));
   const auto between = [](const at::Tensor& ends) {
     return (ends[1] - ends[0]).item<double>() / 2;
   };

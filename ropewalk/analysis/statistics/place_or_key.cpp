@@ -1,5 +1,5 @@
 // Whether a row's logits hang on where a key stands or on what it is
-// (kernels/attention/moved_keys.h).
+// (kernels/rows/moved_keys.h).
 
 #include "ropewalk/analysis/replicates/rows.h"
 #include "ropewalk/analysis/statistics/row_statistic.h"

@@ -17,12 +17,12 @@ namespace {
 
 // What is kept of each struct, for who writes and for who reads. A struct that gets another member
 // is another edition: kLayout counts them.
-constexpr int kLayout = 3;
+constexpr int kLayout = 4;
 
 template <typename Archive>
 void members(Archive& with, CheckpointOrigin& x) {
   with(x.architecture, x.layers, x.n_q_heads, x.n_kv_heads, x.head_dim, x.dtype, x.device,
-       x.context, x.accumulators);
+       x.context, x.backend, x.accumulators);
 }
 template <typename Archive>
 void members(Archive& with, LogitUnits& x) {

@@ -1,12 +1,10 @@
 #include "ropewalk/analysis/table/edges_reader.h"
 
-#include <map>
 #include <optional>
 
+#include "ropewalk/analysis/table/checkpoints_by_label.h"
 #include "ropewalk/analysis/table/csv_record.h"
-#include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
-#include "ropewalk/base/printable.h"
 
 namespace ropewalk {
 namespace {
@@ -19,9 +17,9 @@ struct TokenColumns {
   std::optional<size_t> id, before, text, after;
 };
 
-class Filler {
+class EdgesReader {
  public:
-  Filler(RunTable& table, const CsvHeader& header) : table_(table), header_(header) {
+  EdgesReader(RunTable& table, const CsvHeader& header) : checkpoints_(table) {
     const auto column = [&](const char* name) { return header.require(name, "", kNeeded); };
     checkpoint_ = column("checkpoint");
     layer_ = column("layer");
@@ -34,21 +32,12 @@ class Filler {
               header.find("query_text"), header.find("query_after")};
     key_ = {column("key"), header.find("key_id"), header.find("key_before"),
             header.find("key_text"), header.find("key_after")};
-    for (CheckpointTable& checkpoint : table.checkpoints) {
-      checkpoint.edges.clear();
-      known_[checkpoint.label] = &checkpoint;
-    }
+    for (CheckpointTable& checkpoint : table.checkpoints) checkpoint.edges.clear();
   }
 
   void add(const CsvRecord& record) {
     constexpr int64_t kUnknown = CheckpointTable::kUnknown;
-    const std::string label = record.name(checkpoint_);
-    const auto found = known_.find(label);
-    if (found == known_.end()) {
-      throw InputError("{}, line {}: checkpoint '{}' is not in {}; it belongs to another table",
-                       header_.source(), record.line(), printable_excerpt(label, 60),
-                       table_.source);
-    }
+    CheckpointTable& checkpoint = checkpoints_.find(record, checkpoint_);
     EdgeRow edge;
     edge.layer = record.index(layer_);
     edge.q_head = record.index(q_head_);
@@ -61,7 +50,7 @@ class Filler {
       record.fail(key_.position, "a position before t");
     }
     edge.p = record.number(p_, 0, 1);
-    found->second->edges.push_back(std::move(edge));
+    checkpoint.edges.push_back(std::move(edge));
   }
 
  private:
@@ -78,12 +67,10 @@ class Filler {
     return found;
   }
 
-  RunTable& table_;
-  const CsvHeader& header_;
+  CheckpointsByLabel checkpoints_;
   size_t checkpoint_ = 0, layer_ = 0, q_head_ = 0, document_ = 0, p_ = 0;
   std::optional<size_t> kv_head_, rope_;
   TokenColumns query_, key_;
-  std::map<std::string, CheckpointTable*> known_;
 };
 
 }  // namespace
@@ -91,8 +78,8 @@ class Filler {
 void parse_edges_table(RunTable& table, std::string_view text, const std::string& source) {
   CsvTable csv(text, source);
   RunTable filled = table;
-  Filler filler(filled, csv.header());
-  while (const std::optional<CsvRecord> record = csv.next()) filler.add(*record);
+  EdgesReader reader(filled, csv.header());
+  while (const std::optional<CsvRecord> record = csv.next()) reader.add(*record);
   table = std::move(filled);
 }
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <optional>
 
+#include "ropewalk/analysis/table/checkpoints_by_label.h"
 #include "ropewalk/analysis/table/csv_record.h"
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/mapped_file.h"
@@ -21,7 +21,7 @@ constexpr int64_t kNone = -1;
 
 class LossReader {
  public:
-  LossReader(RunTable& table, const CsvHeader& header) : table_(table), header_(header) {
+  LossReader(RunTable& table, const CsvHeader& header) : header_(header), checkpoints_(table) {
     const auto column = [&](const char* name) { return header.require(name, "", kNeeded); };
     checkpoint_ = column("checkpoint");
     begin_ = column("position");
@@ -30,28 +30,19 @@ class LossReader {
     documents_ = column("documents");
     tokens_ = column("tokens");
     se_ = header.find("loss_se");
-    for (CheckpointTable& checkpoint : table.checkpoints) {
-      checkpoint.loss.clear();
-      known_[checkpoint.label] = &checkpoint;
-    }
+    for (CheckpointTable& checkpoint : table.checkpoints) checkpoint.loss.clear();
   }
 
   void add(const CsvRecord& record) {
-    const std::string label = record.name(checkpoint_);
-    const auto found = known_.find(label);
-    if (found == known_.end()) {
-      throw InputError("{}, line {}: checkpoint '{}' is not in {}; it belongs to another table",
-                       header_.source(), record.line(), printable_excerpt(label, 60),
-                       table_.source);
-    }
-    std::vector<LossRow>& rows = found->second->loss;
+    CheckpointTable& checkpoint = checkpoints_.find(record, checkpoint_);
+    std::vector<LossRow>& rows = checkpoint.loss;
     const int64_t begin = record.count(begin_, kNone), end = record.count(end_, kNone);
     const bool whole = begin == kNone && end == kNone;
     if (whole != rows.empty()) {
       throw InputError(
           "{}, line {}: position of checkpoint '{}' is {}; expected one row over all positions, "
           "whose position is empty, and then its bins",
-          header_.source(), record.line(), printable_excerpt(label, 60),
+          header_.source(), record.line(), printable_excerpt(checkpoint.label, 60),
           whole ? "empty a second time" : "not empty");
     }
     LossRow row;
@@ -73,11 +64,10 @@ class LossReader {
   }
 
  private:
-  RunTable& table_;
   const CsvHeader& header_;
+  CheckpointsByLabel checkpoints_;
   size_t checkpoint_ = 0, begin_ = 0, end_ = 0, loss_ = 0, documents_ = 0, tokens_ = 0;
   std::optional<size_t> se_;
-  std::map<std::string, CheckpointTable*> known_;
 };
 
 }  // namespace
@@ -85,8 +75,8 @@ class LossReader {
 void parse_loss_table(RunTable& table, std::string_view text, const std::string& source) {
   CsvTable records(text, source);
   RunTable filled = table;
-  LossReader filler(filled, records.header());
-  while (const auto record = records.next()) filler.add(*record);
+  LossReader reader(filled, records.header());
+  while (const auto record = records.next()) reader.add(*record);
   table = std::move(filled);
 }
 

@@ -21,9 +21,10 @@ struct CheckpointOrigin {
   int64_t n_q_heads = 0;
   int64_t n_kv_heads = 0;
   int64_t head_dim = 0;
-  std::string dtype;    // dtype of the forward pass
-  std::string device;   // "cpu" or "cuda"
-  int64_t context = 0;  // largest number of tokens per document
+  std::string dtype;      // dtype of the forward pass
+  std::string device;     // "cpu" or "cuda"
+  int64_t context = 0;    // largest number of tokens per document
+  std::string backend{};  // the library that ran the model, with versions; empty: our own pass
   std::vector<std::string>
       accumulators{};  // names of accumulators besides the second moments, sorted
 };

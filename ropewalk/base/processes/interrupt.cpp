@@ -121,6 +121,7 @@ bool another_signal(int64_t within) {
 }  // namespace
 
 void install_interrupt_handlers() {
+  reserve_memory_for_exit();
   ::sem_init(&arrived, 0, 0);
   try {
     std::thread watching(watch);

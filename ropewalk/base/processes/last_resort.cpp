@@ -54,6 +54,8 @@ ExitCleanup::~ExitCleanup() {
 
 bool is_first_to_end() { return !ending.exchange(true); }
 
+void reserve_memory_for_exit() { exit_cleanups(); }
+
 void run_exit_cleanups() {
   const std::lock_guard lock(exit_cleanups().mutex);
   exit_cleanups().reserve.reset();

@@ -23,7 +23,10 @@ class ExitCleanup {
 // reports.
 bool is_first_to_end();
 
-// Calls the function of every Undo that lives.
+// Sets memory aside for run_exit_cleanups(); programs call it when they start.
+void reserve_memory_for_exit();
+
+// Gives back the memory that was set aside, and calls the function of every ExitCleanup that lives.
 void run_exit_cleanups();
 
 // Runs all cleanups, writes an error line and ends the process. Where another thread was first to

@@ -1,5 +1,7 @@
 #include "ropewalk/model/config/describe_config.h"
 
+#include <cmath>
+
 #include "ropewalk/model/config/config.h"
 
 namespace ropewalk {
@@ -61,7 +63,7 @@ const char* name_of(Activation activation) {
 Json describe_rope(const RopeSettings& rope) {
   const auto& [type, theta, rotary_dim, interleaved, max_positions, factor, original_context,
                low_freq_factor, high_freq_factor, beta_fast, beta_slow, truncate, attention_factor,
-               mscale, mscale_all_dim, short_factors, long_factors] = rope;
+               mscale, mscale_all_dim, short_factors, long_factors, still_above] = rope;
   Json json{{"type", rope_type_name(type)},
             {"theta", theta},
             {"rotary_dim", rotary_dim},
@@ -88,6 +90,7 @@ Json describe_rope(const RopeSettings& rope) {
     json["short_factors"] = short_factors;
     json["long_factors"] = long_factors;
   }
+  if (std::isfinite(still_above)) json["still_above"] = still_above;
   return json;
 }
 

@@ -56,6 +56,7 @@ RopeSettings read_settings(const JsonReader& described) {
           described.source(), rope.short_factors.size(), rope.long_factors.size(), pairs);
     }
   }
+  if (described.has("still_above")) rope.still_above = described.positive("still_above");
   return rope;
 }
 

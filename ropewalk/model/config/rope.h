@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct RopeSettings {
   std::optional<double> mscale_all_dim;    // yarn
   std::vector<double> short_factors;       // longrope: one per pair, up to original_context tokens
   std::vector<double> long_factors;        // longrope: one per pair, for longer documents
+
+  // Pairs that take more tokens than this for a turn do not turn. No config.json has such a key.
+  double still_above = std::numeric_limits<double>::infinity();
 };
 
 // What a family knows about its rotary embedding beyond config.json.

@@ -124,6 +124,10 @@ RopeFrequencies rope_frequencies(const RopeSettings& rope, int64_t tokens) {
       break;
   }
   found.angles = found.angles.to(at::kFloat);
+  if (std::isfinite(rope.still_above)) {
+    const at::Tensor wavelengths = 2 * std::numbers::pi / found.angles.to(at::kDouble);
+    found.angles.masked_fill_(wavelengths > rope.still_above, 0);
+  }
   return found;
 }
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ropewalk/kernels/attention/row_columns.h"
+#include "ropewalk/kernels/rows/row_columns.h"
 #include "ropewalk/moments/accumulators/accumulator.h"
 
 namespace ropewalk {

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/kernels/attention/attention_at.h"
 #include "ropewalk/kernels/gpu/host_numbers.h"
+#include "ropewalk/kernels/rows/attention_at.h"
 #include "ropewalk/text/documents.h"
 
 namespace ropewalk {

@@ -2,9 +2,12 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 
 #include "ropewalk/base/error.h"
+#include "ropewalk/base/files/atomic_file.h"
 #include "ropewalk/base/files/content_hash.h"
+#include "ropewalk/base/files/mapped_file.h"
 #include "ropewalk/base/log.h"
 #include "ropewalk/checkpoint/safetensors.h"
 #include "ropewalk/checkpoint/safetensors_writer.h"
@@ -18,6 +21,8 @@ constexpr const char* kIdentity = "ropewalk-state";
 constexpr const char* kSeconds = "seconds";
 constexpr const char* kDigests = "document.digest";
 constexpr const char* kHashes = "layer.hash";  // written last
+constexpr const char* kPart = "moments";       // a moments file
+constexpr const char* kPartHash = "moments.hash";
 constexpr auto kHashBytes = static_cast<int64_t>(sizeof(ContentHash));
 constexpr auto kNumber = static_cast<int64_t>(sizeof(double));
 
@@ -63,16 +68,22 @@ BlockCounts counts_of(std::span<const Document> documents, int64_t blocks) {
   return counts;
 }
 
-int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
-                std::span<const Document> documents) {
+// The number of the first of `documents` that a state read; 0 where it read others.
+int64_t documents_read(const SafetensorsFile& file, std::span<const Document> documents) {
   const auto stored = file.tensors().find(kDigests);
   if (stored == file.tensors().end()) return 0;
   const int64_t count = stored->second.bytes / static_cast<int64_t>(sizeof(int64_t));
   if (count > static_cast<int64_t>(documents.size())) return 0;
-  const auto read = documents.first(static_cast<size_t>(count));
-  const std::vector<int64_t> digests = digests_of(read);
+  const std::vector<int64_t> digests = digests_of(documents.first(static_cast<size_t>(count)));
   const std::byte* saved = bytes_of(file, kDigests, count * kNumber);
-  if (std::memcmp(saved, digests.data(), digests.size() * sizeof(int64_t)) != 0) return 0;
+  return std::memcmp(saved, digests.data(), digests.size() * sizeof(int64_t)) == 0 ? count : 0;
+}
+
+int64_t restore(const SafetensorsFile& file, MomentsCollector& collector,
+                std::span<const Document> documents) {
+  const int64_t count = documents_read(file, documents);
+  if (count == 0) return 0;
+  const auto read = documents.first(static_cast<size_t>(count));
   const auto layers = static_cast<int64_t>(collector.layers().size());
   const std::byte* hashes = bytes_of(file, kHashes, layers * kHashBytes);
   for (const auto& [number, layer] : collector.layers()) {
@@ -176,9 +187,43 @@ std::optional<StateInfo> read_state_info(const std::filesystem::path& path) {
   }
 }
 
-int64_t restore_state(const std::filesystem::path& path, MomentsCollector& collector,
-                      const Json& identity, std::span<const Document> documents,
-                      std::vector<DocumentValues>* values) {
+void save_part(const std::filesystem::path& path, const std::filesystem::path& moments,
+               const StateInfo& info, std::span<const Document> read) {
+  const MappedFile file(moments);
+  const std::string_view bytes(reinterpret_cast<const char*>(file.data()),
+                               static_cast<size_t>(file.size()));
+  const ContentHash hash = hash_bytes(bytes.data(), bytes.size());
+  const std::vector<int64_t> digests = digests_of(read);
+  write_safetensors(
+      path,
+      {list(kDigests, "I64", digests),
+       {kPart, "U8", {file.size()}, file.size(), [&](const ByteSink& write) { write(bytes); }},
+       {kPartHash,
+        "I64",
+        {2},
+        kHashBytes,
+        [&](const ByteSink& write) {
+          write({reinterpret_cast<const char*>(&hash), sizeof(hash)});
+        }}},
+      {{kIdentity, info.identity.dump()}, {kSeconds, fmt::format("{}", info.seconds)}});
+}
+
+namespace {
+
+void extract_part(const SafetensorsFile& file, const std::filesystem::path& to) {
+  const auto found = file.tensors().find(kPart);
+  const int64_t size = found == file.tensors().end() ? 0 : found->second.bytes;
+  const std::byte* bytes = bytes_of(file, kPart, size);
+  const ContentHash hash = hash_bytes(bytes, static_cast<size_t>(size));
+  if (std::memcmp(bytes_of(file, kPartHash, kHashBytes), &hash, sizeof(hash)) != 0) {
+    throw InputError("{}: tensor '{}' has changed since it was saved", file.path().string(), kPart);
+  }
+  write_file_atomically(to, {reinterpret_cast<const char*>(bytes), static_cast<size_t>(size)});
+}
+
+// Reads a state with `restore`, which returns the number of documents, where it measures the same.
+int64_t restored(const std::filesystem::path& path, const Json& identity,
+                 const std::function<int64_t(const SafetensorsFile& file)>& restore) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) return 0;
   try {
@@ -186,14 +231,34 @@ int64_t restore_state(const std::filesystem::path& path, MomentsCollector& colle
     const std::string saved = metadata_of(file, kIdentity);
     const bool ours =
         !saved.empty() && upgraded_identity(parse_json(saved, path.string())) == identity;
-    const int64_t read = ours ? restore(file, collector, documents) : 0;
-    if (values != nullptr && read > 0) *values = values_in(file, read);
+    const int64_t read = ours ? restore(file) : 0;
     if (read == 0) log::info("{}: belongs to other settings; starting over", path.string());
     return read;
   } catch (const InputError& damaged) {
     log::warning("{}; starting over", damaged.what());
     return 0;
   }
+}
+
+}  // namespace
+
+int64_t restore_state(const std::filesystem::path& path, MomentsCollector& collector,
+                      const Json& identity, std::span<const Document> documents,
+                      std::vector<DocumentValues>* values) {
+  return restored(path, identity, [&](const SafetensorsFile& file) {
+    const int64_t read = restore(file, collector, documents);
+    if (values != nullptr && read > 0) *values = values_in(file, read);
+    return read;
+  });
+}
+
+int64_t restore_part(const std::filesystem::path& path, const Json& identity,
+                     std::span<const Document> documents, const std::filesystem::path& to) {
+  return restored(path, identity, [&](const SafetensorsFile& file) {
+    const int64_t read = documents_read(file, documents);
+    if (read > 0) extract_part(file, to);
+    return read;
+  });
 }
 
 }  // namespace ropewalk

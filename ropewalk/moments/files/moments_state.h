@@ -39,4 +39,13 @@ int64_t restore_state(const std::filesystem::path& path, MomentsCollector& colle
                       const Json& identity, std::span<const Document> documents,
                       std::vector<DocumentValues>* values = nullptr);
 
+// The state of a capture whose numbers another process holds (backend: transformers): the moments
+// file of its first documents, `read`, as one tensor. read_state_info() reads it too.
+void save_part(const std::filesystem::path& path, const std::filesystem::path& moments,
+               const StateInfo& info, std::span<const Document> read);
+// Writes that moments file to `to` and returns the number of its documents; returns 0 where
+// restore_state() would.
+int64_t restore_part(const std::filesystem::path& path, const Json& identity,
+                     std::span<const Document> documents, const std::filesystem::path& to);
+
 }  // namespace ropewalk

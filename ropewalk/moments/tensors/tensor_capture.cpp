@@ -64,11 +64,23 @@ at::Tensor as_one(const at::Tensor& vectors) {
   return vectors.size(0) == 1 ? vectors[0] : vectors.transpose(0, 1).flatten(1, 2);
 }
 
+std::vector<QueryHead> heads_of(const TensorShape& shape) {
+  return shape.planned ? shape.planned->heads : all_heads(shape);
+}
+
 KeepOptions kept_of(const TensorShape& shape) {
   KeepOptions keep = shape.keep;
   keep.pre_rope = keep.pre_rope && !shape.config.empty();
   keep.rows = {};  // rows need attention scores, and tensors do not say how a model computes them
   return keep;
+}
+
+CollectorOptions collected(const TensorShape& shape) {
+  CollectorOptions options{.blocks = shape.blocks, .keep = kept_of(shape)};
+  if (!shape.planned) return options;
+  options.context = shape.planned->context;
+  options.documents = shape.planned->documents;
+  return options;
 }
 
 }  // namespace
@@ -77,7 +89,8 @@ TensorCapture::TensorCapture(const TensorShape& shape)
     : turns_(!shape.config.empty()),
       config_(make_config(shape)),
       context_(shape.context),
-      collector_(config_, all_heads(shape), {.blocks = shape.blocks, .keep = kept_of(shape)}) {}
+      clusters_(shape.planned ? shape.planned->clusters : std::map<int64_t, int64_t>()),
+      collector_(config_, heads_of(shape), collected(shape)) {}
 
 void TensorCapture::add(int64_t layer, int64_t document, const at::Tensor& q, const at::Tensor& k,
                         const std::optional<at::Tensor>& positions, int64_t turned) {
@@ -130,6 +143,9 @@ void TensorCapture::add_as_one(int64_t layer, std::span<const int64_t> documents
   const ExactFloat32 exact;
   Document read;
   read.index = documents[0];
+  if (const auto found = clusters_.find(read.index); found != clusters_.end()) {
+    read.cluster = found->second;
+  }
   const at::Tensor queries = plain(q), keys = plain(k);
   const auto collect = [&](const char* point, const at::Tensor& some_q, const at::Tensor& some_k) {
     collector_.on_vectors({layer,

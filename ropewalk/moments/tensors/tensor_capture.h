@@ -90,6 +90,7 @@ class TensorCapture {
   bool turns_;  // whether it is known how RoPE rotated the vectors
   ModelConfig config_;
   int64_t context_;
+  std::map<int64_t, int64_t> clusters_;  // of documents
   MomentsCollector collector_;
   std::map<int64_t, std::set<int64_t>> documents_;  // by layer
   std::list<DocumentPositions> latest_;  // shared by the other layers, together with the tables

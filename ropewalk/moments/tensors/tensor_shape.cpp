@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <array>
+#include <type_traits>
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/files/json.h"
@@ -69,7 +70,49 @@ ModelConfig make_config(const TensorShape& shape) {
     config = known_config(shape);
   }
   if (shape.attention_scale > 0) config.attention_scale = shape.attention_scale;
+  if (shape.planned && shape.config.empty()) {
+    for (const auto& [layer, window] : shape.planned->windows) {
+      config.layers.at(static_cast<size_t>(layer)).window = window;
+    }
+  }
   return config;
+}
+
+Json planned_json(const TensorShape::Planned& planned, const KeepOptions& keep) {
+  Json heads = Json::array(), windows = Json::array(), clusters = Json::array();
+  for (const QueryHead& head : planned.heads) heads.push_back({head.layer, head.q_head});
+  for (const auto& [layer, window] : planned.windows) windows.push_back({layer, window});
+  for (const auto& [index, cluster] : planned.clusters) clusters.push_back({index, cluster});
+  return {
+      {"context", planned.context}, {"documents", planned.documents}, {"heads", heads},
+      {"windows", windows},         {"clusters", clusters},           {"keep", keep_json(keep)}};
+}
+
+void read_planned(const Json& json, TensorShape& shape) {
+  TensorShape::Planned& planned = shape.planned.emplace();
+  planned.context = json.at("context").get<int64_t>();
+  planned.documents = json.at("documents").get<int64_t>();
+  for (const Json& head : json.at("heads")) {
+    planned.heads.push_back({head.at(0).get<int32_t>(), head.at(1).get<int32_t>()});
+  }
+  for (const Json& one : json.at("windows")) {
+    planned.windows[one.at(0).get<int64_t>()] = one.at(1).get<int64_t>();
+  }
+  for (const Json& one : json.at("clusters")) {
+    planned.clusters[one.at(0).get<int64_t>()] = one.at(1).get<int64_t>();
+  }
+  const Json& keep = json.at("keep");
+  for (const KeepOption& option : kKeepOptions) {
+    const Json& value = keep.at(option.key);
+    option.visit(shape.keep, [&](auto& member) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(member)>, bool>) {
+        member = value.get<bool>();
+      } else {
+        member = parse_keep_count(value.is_string() ? value.get<std::string>() : value.dump())
+                     .value_or(KeepCount{});
+      }
+    });
+  }
 }
 
 }  // namespace ropewalk

@@ -9,15 +9,14 @@
 #include "ropewalk/base/log.h"
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/units.h"
-#include "ropewalk/checkpoint/tokenizer_files.h"
 #include "ropewalk/figures/ablate_figure.h"
 #include "ropewalk/figures/render.h"
 #include "ropewalk/moments/describe_difference.h"
 #include "ropewalk/moments/files/moments_file.h"
+#include "ropewalk/study/ablation/captured_documents.h"
 #include "ropewalk/study/capture/capture_folder.h"
 #include "ropewalk/study/capture/written_capture.h"
 #include "ropewalk/study/show/result_files.h"
-#include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -51,41 +50,12 @@ class AblateInputs {
   Json identity() const { return ablation_identity(capture_, model_, *weights_, documents_); }
 
  private:
-  std::optional<fs::path> tokenizer() const {
-    if (options_.tokenizer) return locate_tokenizer(*options_.tokenizer);
-    if (capture_.info.source && !capture_.info.source->tokenizer.empty()) {
-      return locate_tokenizer(capture_.info.source->tokenizer);
-    }
-    const fs::path folder = model_.checkpoint->folder();
-    if (holds_tokenizer(folder)) return folder;
-    return std::nullopt;
-  }
-
   void read_documents() {
-    CorpusSource corpus = options_.corpus;
-    if (capture_.info.source) {
-      if (corpus.fields.field.empty()) corpus.fields.field = capture_.info.source->field;
-      if (corpus.fields.id.empty()) corpus.fields.id = capture_.info.source->id;
-    }
-    DocumentOptions wanted;
-    wanted.context = model_.context;
-    wanted.documents = options_.documents;
-    wanted.vocabulary_size = static_cast<int32_t>(model_.known_words());
-    wanted.chunk = options_.chunk;
-    wanted.blocks = std::max<int64_t>(capture_.info.blocks, 1);
-    std::optional<Dataset> dataset;
-    documents_ = read_source_documents(corpus, tokenizer(), wanted, dataset);
-    const std::string title = dataset ? dataset->title() : corpus.path.string();
-    const std::string& theirs = capture_.info.tokenizer;
-    if (!theirs.empty() && !documents_.tokenizer_digest.empty() &&
-        theirs != documents_.tokenizer_digest) {
-      throw InputError("{}: was made with another tokenizer; name that one with --tokenizer",
-                       source_);
-    }
-    log::info("{}, {} tokens; {}",
-              format_number_of(static_cast<int64_t>(documents_.documents.size()), "document"),
-              documents_.total_tokens, documents_.describe_skipped());
-    require_other_documents(capture_.documents, source_, documents_, title);
+    CapturedDocuments read =
+        read_for_capture({options_.corpus, options_.tokenizer, options_.chunk, options_.documents},
+                         capture_.info, source_, model_);
+    require_other_documents(capture_.documents, source_, read.set, read.corpus);
+    documents_ = std::move(read.set);
   }
 
   const AblateOptions& options_;

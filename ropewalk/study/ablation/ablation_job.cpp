@@ -10,6 +10,7 @@
 #include "ropewalk/model/config/precision.h"
 #include "ropewalk/model/device.h"
 #include "ropewalk/moments/collectors/loss_collector.h"
+#include "ropewalk/study/ablation/captured_documents.h"
 #include "ropewalk/study/ablation/captured_model.h"
 #include "ropewalk/study/capture/inspect.h"
 
@@ -17,15 +18,6 @@ namespace ropewalk {
 namespace {
 
 constexpr int64_t kComponents = 10;  // as many as the tables have
-
-LossDocuments loss_documents(const DocumentSet& documents) {
-  LossDocuments made;
-  for (const Document& document : documents.documents) {
-    made.groups.push_back(document.cluster.value_or(document.index));
-    made.tokens.push_back(static_cast<int64_t>(document.tokens.size()));
-  }
-  return made;
-}
 
 const EditName& removal() {
   static const EditName kEdit = parse_edit_name(kRemoval);

@@ -44,6 +44,12 @@ void locate_captured(ModelOptions& model, const CaptureInfo& capture, const std:
 
 ModelOptions captured_model_options(const CaptureInfo& capture, const std::string& source,
                                     const CapturedModelOptions& options) {
+  if (capture.backend) {
+    throw InputError(
+        "{}: was measured with {}, but this needs Ropewalk's own pass; capture it again with "
+        "--backend ropewalk, where the family is one of ours",
+        source, capture.backend->text());
+  }
   ModelOptions model;
   model.context = capture.context;
   model.sliding = true;

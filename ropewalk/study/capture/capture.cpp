@@ -17,6 +17,7 @@
 #include "ropewalk/moments/files/moments_file.h"
 #include "ropewalk/moments/vectors/vectors_collector.h"
 #include "ropewalk/study/capture/agreement.h"
+#include "ropewalk/study/capture/backend_capture.h"
 #include "ropewalk/study/capture/capture_folder.h"
 #include "ropewalk/study/capture/capture_state.h"
 #include "ropewalk/study/capture/capture_store.h"
@@ -145,6 +146,7 @@ void capture(const CaptureOptions& given) {
   CaptureOptions options = given;
   options.model.head = options.keep.loss;
   options.model.scores = options.keep.rows.number > 0;
+  refuse_for_backend(options);
   refuse_vectors_with_processes(options);
   OpenModel model;
   DocumentSet documents;
@@ -162,6 +164,7 @@ std::unique_ptr<MeasuredCapture> measure_capture(const CaptureOptions& options,
                                                  const OpenModel& model,
                                                  const DocumentSet& documents,
                                                  const PendingWrite& pending) {
+  if (model.backend) return measure_with_backend(options, model, documents, pending);
   refuse_vectors_with_processes(options);
   const Communicator& processes = options.model.processes;
   const ModelConfig& config = model.text.config;

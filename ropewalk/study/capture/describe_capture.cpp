@@ -10,7 +10,9 @@
 #include "ropewalk/model/config/precision.h"
 #include "ropewalk/moments/collectors/loss_collector.h"
 #include "ropewalk/moments/files/moments_file.h"
+#include "ropewalk/study/capture/backend_capture.h"
 #include "ropewalk/study/capture/capture.h"
+#include "ropewalk/study/source/backend_model.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
@@ -64,7 +66,7 @@ TokenSampler make_sampler(const CaptureOptions& options, const OpenModel& model)
 CollectorOptions collector_options(const CaptureOptions& options, const OpenModel& model,
                                    std::span<const Document> documents) {
   return {.blocks = options.blocks,
-          .keep = options.keep,
+          .keep = model.backend ? backend_keep(options.keep, model) : options.keep,
           .context = model.context,
           .documents = documents.empty() ? 0 : documents.back().index + 1};
 }
@@ -76,9 +78,10 @@ CaptureInfo describe_capture(const CaptureOptions& options, const OpenModel& mod
   info.source = source_of(options);
   info.model = printable(model_name(options.model));
   info.label = options.label;
-  info.config = describe_config(model.text.config);
+  info.config = model.describe();
   info.dtype = dtype_name(model.dtype);
   info.device = model.device.is_cuda() ? "cuda" : "cpu";
+  if (model.backend) info.backend = model.backend->backend;
   info.context = model.context;
   info.point = kPostRope;
   info.accumulators = kept_records(

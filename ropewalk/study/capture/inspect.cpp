@@ -14,6 +14,7 @@
 #include "ropewalk/model/memory_plan.h"
 #include "ropewalk/moments/collectors/moments_collector.h"
 #include "ropewalk/study/capture/capture.h"
+#include "ropewalk/study/source/backend_model.h"
 
 namespace ropewalk {
 namespace {
@@ -142,6 +143,8 @@ class Inspection {
 double flops_per_document(const OpenModel& model) {
   const ModelConfig& c = model.text.config;
   const auto tokens = static_cast<double>(model.context);
+  // What transformers' layers compute is not known here: every parameter counts once per token.
+  if (model.backend) return 2 * tokens * static_cast<double>(model.backend->elements);
   double flops = 0;
   for (int64_t i = 0; i <= model.extent().last_layer; ++i) {
     const LayerConfig& layer = c.layers[static_cast<size_t>(i)];
@@ -165,6 +168,7 @@ double flops_per_document(const OpenModel& model) {
 }
 
 int64_t needed_weights(const OpenModel& model) {
+  if (model.backend) return model.checkpoint->size();
   const MemoryNeeds needs = weight_needs(model);
   return std::accumulate(needs.layer_bytes.begin(), needs.layer_bytes.end(), int64_t{0});
 }

@@ -19,6 +19,7 @@
 #include "ropewalk/study/experiment/limits.h"
 #include "ropewalk/study/experiment/ready_made.h"
 #include "ropewalk/study/experiment/yaml_map.h"
+#include "ropewalk/study/source/backend_model.h"
 
 namespace ropewalk {
 namespace fs = std::filesystem;
@@ -129,6 +130,24 @@ void check_portraits(const Experiment& experiment, const std::map<std::string, i
   }
 }
 
+// What only our own pass does.
+void check_backend(const Experiment& experiment, const std::map<std::string, int>& lines) {
+  const auto refuse = [&](const char* key, const char* why) {
+    throw InputError("{}: {}: {}", experiment.at(lines.at(key)), key, why);
+  };
+  if (experiment.backend != kTransformers) {
+    if (experiment.trust_remote_code) {
+      refuse("trust_remote_code", "is for backend: transformers, which is not here; remove it");
+    }
+    return;
+  }
+  constexpr const char* kOwnPass =
+      "needs Ropewalk's own pass; remove it, or backend: transformers for a family of ours";
+  if (experiment.ablate) refuse("ablate", kOwnPass);
+  if (experiment.keep.loss) refuse("loss", kOwnPass);
+  if (experiment.vectors) refuse("vectors", kOwnPass);
+}
+
 }  // namespace
 
 std::vector<std::string> Phase::labels_of(const CheckpointEntry& entry) const {
@@ -206,6 +225,11 @@ Experiment read_experiment(const fs::path& asked) {
          experiment.device = v.text();  // checked later, on the machine that runs the experiment
          experiment.device_line = v.line();
        }},
+      {"backend",
+       [&](const YamlValue& v) {
+         experiment.backend = v.word({kBackends.begin(), kBackends.end()});
+       }},
+      {"trust_remote_code", [&](const YamlValue& v) { experiment.trust_remote_code = v.flag(); }},
       {"memory",
        [&](const YamlValue& v) {
          experiment.memory = read_memory(v);
@@ -241,6 +265,7 @@ Experiment read_experiment(const fs::path& asked) {
   check_text(experiment, lines);
   check_portraits(experiment, portrait_lines);
   check_ablate(experiment);
+  check_backend(experiment, lines);
   return experiment;
 }
 

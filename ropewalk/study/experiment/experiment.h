@@ -75,6 +75,8 @@ struct Experiment {
   TimeAxis axis = TimeAxis::labels;
   std::string dtype = "auto";
   std::string device = "auto";
+  std::string backend = "auto";    // one of kBackends (study/source/backend_model.h)
+  bool trust_remote_code = false;  // of models that transformers runs
   std::optional<int64_t> memory;
   int64_t blocks = 16;
   bool sliding = false;

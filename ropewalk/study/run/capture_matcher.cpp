@@ -137,8 +137,7 @@ bool CaptureMatcher::same_weights(const CaptureInfo& other) {
     return !stated_->empty() && other.stated_weights == *stated_;
   }
   if (!digest_) {
-    const OpenModel model = open_model(options);
-    digest_ = model.weights().digest(model.measured());
+    digest_ = open_model(options).weights_digest();
   }
   return other.weights == *digest_;
 }

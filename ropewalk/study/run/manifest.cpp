@@ -16,6 +16,7 @@ Json or_null(const std::optional<T>& value) {
 Json describe_settings(const Experiment& experiment) {
   Json settings{{"ablate", experiment.ablate ? experiment.ablate->to_json() : Json()},
                 {"axis", time_axis_name(experiment.axis)},
+                {"backend", experiment.backend},
                 {"blocks", experiment.blocks},
                 {"components", experiment.components},
                 {"figures", experiment.figures.to_json()},

@@ -55,6 +55,8 @@ CaptureOptions capture_options(const Experiment& experiment, const Phase& phase,
   options.model.device = experiment.device;
   options.model.dtype = experiment.dtype;
   options.model.memory = experiment.memory;
+  options.model.backend = experiment.backend;
+  options.model.trust_remote_code = experiment.trust_remote_code;
   options.model.config = phase.config;
   options.model.random = entry.random;
   options.model.from_file = true;
@@ -213,7 +215,8 @@ class StudyPlanner {
     }
     check_alike(experiment_, planned, model.text.config, first_label_, first_);
     check_asked_heads(experiment_, model);
-    if (model.checkpoint) model.weights();  // throws where a tensor is missing or has a wrong shape
+    if (model.checkpoint && !model.backend)
+      model.weights();  // throws where a tensor is missing or has a wrong shape
     planned.text = find_or_add_text(experiment_, phase, model, plan_);
     plan_.span = plan_.span > 0 ? std::min(plan_.span, model.context) : model.context;
     plan_.checkpoints.push_back(std::move(planned));

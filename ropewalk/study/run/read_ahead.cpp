@@ -11,6 +11,7 @@
 #include "ropewalk/base/processes/parallel.h"
 #include "ropewalk/base/units.h"
 #include "ropewalk/checkpoint/hub_checkpoint.h"
+#include "ropewalk/study/source/backend_model.h"
 #include "ropewalk/study/source/locate.h"
 
 namespace ropewalk {
@@ -76,7 +77,7 @@ ReadAhead::Opened ReadAhead::ready(const std::string& label) {
     changed_.notify_all();
   }
   const auto index = static_cast<size_t>(number);
-  return directly_ && !checkpoints_[index].model.random ? open(index) : nullptr;
+  return directly_ && is_read_here(index) ? open(index) : nullptr;
 }
 
 ReadAhead::Opened ReadAhead::open(size_t index) {
@@ -88,6 +89,11 @@ ReadAhead::Opened ReadAhead::open(size_t index) {
   if (has_room(*checkpoint, label)) checkpoint->read_directly();
   opened = std::move(checkpoint);
   return opened;
+}
+
+bool ReadAhead::is_read_here(size_t index) const {
+  const ModelOptions& model = checkpoints_[index].model;
+  return !model.random && model.backend != kTransformers;
 }
 
 void ReadAhead::forget_before(size_t index) {
@@ -112,7 +118,7 @@ void ReadAhead::run(const std::stop_token& stop) {
       std::unique_lock lock(mutex_);
       if (!changed_.wait(lock, stop, [&] { return fetched || ready_ >= number; })) return;
       lock.unlock();
-      if (!checkpoints_[index].model.random) read(index, stop);
+      if (is_read_here(index)) read(index, stop);
     } catch (const std::exception& error) {
       log::debug("in the background: {}", error.what());
     }

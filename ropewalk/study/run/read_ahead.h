@@ -55,6 +55,8 @@ class ReadAhead {
   // The checkpoint is opened once, by whichever thread needs it first, and opened again where its
   // files have changed.
   Opened open(size_t index);
+  // Whether this program reads the weights itself.
+  bool is_read_here(size_t index) const;
   void forget_before(size_t index);  // drops checkpoints that are no longer needed
   void read(size_t index, const std::stop_token& stop);
   void read_directly(size_t index);

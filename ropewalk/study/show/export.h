@@ -15,7 +15,7 @@ struct ExportOptions {
 // The programs for which a capture can be exported.
 std::vector<std::string> export_targets();
 
-// Writes the files that another program loads (docs/formats.md), and ropewalk.json, which says from
+// Writes the files that another program loads (docs/exports.md), and ropewalk.json, which says from
 // what they were made. `out` appears only when it is complete. Throws InputError where a capture
 // lacks what the program needs.
 void export_capture(const ExportOptions& options);

@@ -28,14 +28,18 @@ struct ModelOptions {
   bool scores = false;           // compute scores of attention, also in the last layer
   std::string device = "auto";
   std::string dtype = "auto";
-  std::optional<int64_t> memory;  // bytes; default: four fifths of the free memory
-  Json config = Json::object();   // overrides of config.json
-  std::optional<int64_t> random;  // seed: fresh weights instead of the checkpoint's
-  Communicator processes;         // processes that measure together
+  std::string backend = "auto";    // one of kBackends (backend_model.h)
+  bool trust_remote_code = false;  // transformers may run Python code of the model's folder
+  std::optional<int64_t> memory;   // bytes; default: four fifths of the free memory
+  Json config = Json::object();    // overrides of config.json
+  std::optional<int64_t> random;   // seed: fresh weights instead of the checkpoint's
+  Communicator processes;          // processes that measure together
   // headers of checkpoints that were already read
   std::shared_ptr<KnownHeaders> headers = std::make_shared<KnownHeaders>();
   bool from_file = false;  // set from an experiment: messages name its keys instead of options
 };
+
+struct BackendModel;
 
 // An opened checkpoint, with everything decided that does not depend on the text.
 struct OpenModel {
@@ -51,6 +55,8 @@ struct OpenModel {
   std::string dtype_reason;  // the reason for the dtype, in words
   int64_t memory = 0;        // bytes
   std::optional<RandomWeights> random;
+  // Set where transformers runs the model; `text` then has no more than captures need.
+  std::shared_ptr<const BackendModel> backend;
 
   bool head = false;    // the pass goes on to the logits
   bool scores = false;  // what scores of attention need is read of all layers
@@ -68,8 +74,13 @@ struct OpenModel {
   }
   // The name of a stage of the pass, for readers: "layer 3/30", "head".
   std::string stage_name(int64_t stage) const;
-  // Reads the weights that the pass needs. The model must outlive the reader.
+  // Reads the weights that the pass needs. The model must outlive the reader, and our own pass must
+  // run it.
   WeightReader weights() const;
+  // The digest of the weights that decide queries and keys; of a backend's, of all weights.
+  std::string weights_digest() const;
+  // The description of the model in captures.
+  Json describe() const;
   // Describes dtype and device: "float32 on cpu (weights are stored in float32, under 2 GiB)".
   std::string arithmetic() const;
 };

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import time
 
@@ -94,10 +93,7 @@ def test_killed_and_resumed_and_extended(tmp_path):
     took = time.monotonic() - start
     dice = random.Random(3)
     for _ in range(10):
-        process = subprocess.Popen([engine.program(), "run", study.root / "study.yaml", "--out", out, "--format", "json", "--quiet"])
-        time.sleep(dice.uniform(0.2, 0.9) * took)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        engine.kill_after(dice.uniform(0.2, 0.9) * took, "run", study.root / "study.yaml", "--out", out, "--format", "json", "--quiet")
     good(study.run(out))
     assert tables(out) == tables(fresh) and not pandas.read_csv(out / "heads.csv").ap_overall.isna().any()
     same_sample(out / "checkpoints" / "A", fresh / "checkpoints" / "A")

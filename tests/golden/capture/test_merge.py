@@ -86,7 +86,7 @@ def test_what_one_part_lacks_is_said(study):
     less = study.capture("less", "--shard", "1/2", "--no-pre-rope")
     done = engine.run("merge", study.even, less, "--out", study.root / "without")
     assert done.code == 0 and f"warning: {study.even}: has pre_rope, which another input lacks" in done.stderr, done.stderr
-    assert json.loads((study.root / "without" / "capture.json").read_text())["kept"] == {"lags": {"numerics": 8}}
+    assert json.loads((study.root / "without" / "capture.json").read_text())["kept"] == {"lags": {"numerics": 8}, "rows": {"numerics": 1, "count": 32}}
 
 
 def test_merging_holds_one_part_at_a_time(study, tmp_path):

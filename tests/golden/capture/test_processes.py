@@ -78,14 +78,14 @@ def test_moments_that_do_not_fit(study, whole):
     expect_same_moments(spooled, whole)
 
 
-def test_shards_stand_alone(study, whole):
+def test_shards_stand_alone(study, whole, tmp_path):
     """A job of an array is independent of the others, even if mpirun starts several of them."""
-    words = " ".join(map(str, study.arguments("part$OMPI_COMM_WORLD_RANK", "--quiet")))
+    words = " ".join(map(str, study.arguments(tmp_path / "part$OMPI_COMM_WORLD_RANK", "--quiet")))
     script = f"exec {engine.program()} {words} --shard $OMPI_COMM_WORLD_RANK/3"
     done = subprocess.run([MPIRUN, "-n", "3", "sh", "-c", script], capture_output=True, text=True, env={**os.environ, **ALLOW}, timeout=300)
     assert done.returncode == 0, done.stderr
-    parts = [study.root / f"part{i}" for i in range(3)]
-    done = engine.run("merge", *parts, "--out", study.root / "merged", "--quiet")
+    parts = [tmp_path / f"part{i}" for i in range(3)]
+    done = engine.run("merge", *parts, "--out", tmp_path / "merged", "--quiet")
     assert (done.code, done.stderr) == (0, "")
-    one, two = study.table(whole), study.table(study.root / "merged")
+    one, two = study.table(whole), study.table(tmp_path / "merged")
     assert np.abs(one[["r_q", "r_k"]] - two[["r_q", "r_k"]]).max(axis=None) <= 1.000001e-9

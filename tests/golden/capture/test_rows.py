@@ -218,8 +218,8 @@ def same_rows(one, two):
             assert mine[name].dtype == theirs[name].dtype and (mine[name] == theirs[name]).all(), name
 
 
-def test_shards_and_processes_give_the_same(study):
-    model, corpus, root = study
+def test_shards_and_processes_give_the_same(study, tmp_path):
+    (model, corpus, _), root = study, tmp_path
     whole = capture(model, corpus, root / "whole", "--rows", "8")
     shards = [capture(model, corpus, root / f"shard{i}", "--rows", "8", "--shard", f"{i}/3") for i in range(3)]
     for name, order in (("merged", shards), ("reversed", shards[::-1])):

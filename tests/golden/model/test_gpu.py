@@ -88,8 +88,20 @@ def test_frequencies_and_distances_agree_with_the_cpu(capture, dtype, share, log
         away = np.linalg.norm(other - mean, axis=1) / np.linalg.norm(mean, axis=1)
         assert away.max() <= share, (kind, away.max())
     curves = [pandas.read_csv(folder / "tables" / "curves.csv") for folder in (expected, measured)]
-    assert (curves[0].x == curves[1].x).all() and set(curves[0].curve) == {"dist_pred", "dist_actual"}
+    assert (curves[0].x == curves[1].x).all() and set(curves[0].curve) == {"dist_pred", "dist_actual", "attended"}
     assert (curves[1].value - curves[0].value).abs().max() <= logits
+
+
+ROWS = ["sink", "first4", "self", "previous", "far64", "far256", "entropy", "reach", "echo", "after_copy", "positional", "symbolic", "logit_max"]
+
+
+@pytest.mark.parametrize("dtype, most", [("float32", 1e-3), ("bfloat16", 5e-2)])
+def test_rows_of_attention_agree_with_the_cpu(capture, dtype, most):
+    expected, measured = (pandas.read_csv(capture(device, of) / "tables" / "heads.csv") for device, of in (("cpu", "float32"), ("cuda", dtype)))
+    for column in ROWS:
+        assert expected[column].notna().any(), column
+        size = expected[column].abs().clip(lower=1)
+        assert ((measured[column] - expected[column]).abs() / size).max() <= most, column
 
 
 def announced(*options):

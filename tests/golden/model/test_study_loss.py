@@ -105,7 +105,7 @@ def test_in_figures_and_on_the_page(study, tmp_path):
     done = engine.run("report", tmp_path / "without")
     assert done.code == 0 and "loss.csv: its losses are not those of" in done.stderr
     for text, why in {
-        table.replace({"checkpoint": {"b": "c"}}).to_csv(index=False): "checkpoint 'c' is not in",
+        table.replace({"checkpoint": {"b": "c"}}).to_csv(index=False): "column checkpoint: found 'c'",
         table[table.position.notna()].to_csv(index=False): "expected one row over all positions",
         table.drop(columns="tokens").to_csv(index=False): "column 'tokens'",
         "": "is empty",

@@ -120,11 +120,7 @@ def test_killed_at_sixty_random_moments(tmp_path):
     for i in range(60):
         if i % 12 == 0:
             shutil.rmtree(out, ignore_errors=True)
-        process = subprocess.Popen([engine.program(), "run", study.root / "study.yaml", "--out", out, "--format", "json",
-                                    "--quiet"])  # fmt: skip
-        time.sleep(dice.uniform(0.2, 1.0) * whole)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        engine.kill_after(dice.uniform(0.2, 1.0) * whole, "run", study.root / "study.yaml", "--out", out, "--format", "json", "--quiet")
     good(study.run(out))
     assert tables(out) == tables(fresh)
     assert [p.name for p in out.rglob(".*") if p.name != ".lock"] == []

@@ -31,10 +31,7 @@ def test_killed_at_random_moments(study, finished, tmp_path):
         if dice.random() < 0.2:
             shutil.rmtree(out, ignore_errors=True)
             seen = {}
-        process = subprocess.Popen([engine.program(), "run", study.write(), "--out", out, "--format", "json", "--quiet"])
-        time.sleep(dice.uniform(0.1, 1.0) * whole)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        engine.kill_after(dice.uniform(0.1, 1.0) * whole, "run", study.write(), "--out", out, "--format", "json", "--quiet")
         now = written(out)
         assert all(now.get(label) == when for label, when in seen.items()), "finished captures are kept"
         seen = now

@@ -25,6 +25,8 @@ EXPERIMENT_EDITS = {
     "dtype": dict(dtype="bfloat16"),
     "device": dict(device="cpu"),
     "memory": dict(memory="1GiB"),
+    "backend": dict(backend="ropewalk"),
+    "trust_remote_code": dict(trust_remote_code=False),
     "blocks": dict(blocks=5),
     "sliding": dict(sliding=True),
     "pre_rope": dict(pre_rope=False),
@@ -56,7 +58,7 @@ def write_others(study):
 
 
 # What a setting of the experiment changes in words only, or in what is written beside the numbers.
-KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "components", "portraits", "axis", "figures", "tokenizer", "model", "pre_rope", "lags")
+KEPT = ("name", "path to the same", "id", "min_tokens", "device", "memory", "backend", "trust_remote_code", "components", "portraits", "axis", "figures", "tokenizer", "model", "pre_rope", "lags")
 
 
 @pytest.mark.parametrize("edit", EXPERIMENT_EDITS)

@@ -134,14 +134,10 @@ void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
 
 TEST(Lags, SurviveMergeResumeAndProcesses) {
   const TemporaryFolder folder;
-  MomentsCollector whole(kConfig, kHeads, kOptions);
-  kRun.read(whole);
-  const CaptureMoments expected = kRun.written(folder, whole);
+  const CaptureMoments expected = kRun.captured(folder, kConfig, kHeads, kOptions);
   const SmallParts parts{kRun, kConfig, kHeads, kOptions,
                          [&](const CaptureMoments& found) { expect_same(found, expected); }};
-  parts.expect_merged(folder, kOptions);
-  parts.expect_resumed(folder);
-  parts.expect_joined(folder);
+  parts.expect_all(folder);
 }
 
 // A capture of an earlier version stays as it was measured, and says so.

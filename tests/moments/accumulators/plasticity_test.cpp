@@ -162,9 +162,7 @@ void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
 
 TEST(PlasticityAccumulator, SurvivesMergeResumeAndProcesses) {
   const TemporaryFolder folder;
-  MomentsCollector whole(kConfig, kHeads, kOptions);
-  kRun.read(whole);
-  const CaptureMoments expected = kRun.written(folder, whole);
+  const CaptureMoments expected = kRun.captured(folder, kConfig, kHeads, kOptions);
   const SmallParts parts{kRun, kConfig, kHeads, kOptions,
                          [&](const CaptureMoments& found) { expect_same(found, expected); }};
 

@@ -111,14 +111,10 @@ void expect_same(const CaptureMoments& found, const CaptureMoments& expected) {
 TEST(PreRope, SurvivesMergeResumeAndProcesses) {
   const ModelConfig made = config(4, true);
   const TemporaryFolder folder;
-  MomentsCollector whole(made, kHeads, kOptions);
-  kRun.read(whole);
-  const CaptureMoments expected = kRun.written(folder, whole);
+  const CaptureMoments expected = kRun.captured(folder, made, kHeads, kOptions);
   const SmallParts parts{kRun, made, kHeads, kOptions,
                          [&](const CaptureMoments& found) { expect_same(found, expected); }};
-  parts.expect_merged(folder, kOptions);
-  parts.expect_resumed(folder);
-  parts.expect_joined(folder);
+  parts.expect_all(folder);
 }
 
 TEST(PreRope, IsDroppedWhereOneOfTwoLacksIt) {

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "ropewalk/base/error.h"
-#include "ropewalk/kernels/attention/edges.h"
-#include "ropewalk/kernels/attention/row_numbers.h"
+#include "ropewalk/kernels/rows/edges.h"
+#include "ropewalk/kernels/rows/row_numbers.h"
 #include "ropewalk/moments/files/kept_fields.h"
 #include "tests/moments/collectors/small_run.h"
 #include "tests/moments/files/small_config.h"
@@ -197,7 +197,7 @@ TEST(RowsOfAttention, AreKeptWhereTheyAreAskedFor) {
   const auto has = [](const CaptureShape& shape) { return !rows().fields(shape).empty(); };
   const KeepOptions some{.rows = {8}};
   EXPECT_TRUE(has({kDim, kPostRope, some, kContext}));
-  EXPECT_FALSE(has({kDim, kPostRope, {}, kContext})) << "they are not kept by default";
+  EXPECT_FALSE(has({kDim, kPostRope, {.rows = {}}, kContext}));
   EXPECT_FALSE(has({kDim, kPostRope, some, 0})) << "how far documents go is not known";
   EXPECT_FALSE(has({kDim, kPostRope, some, 4}));
   EXPECT_FALSE(has({kDim, kPreRope, some, kContext}));

@@ -113,6 +113,15 @@ struct SmallRun {
                          int64_t first = 0, int64_t step = 1) const {
     return written(folder, collector, first, step, count());
   }
+
+  // Reads all documents at once and writes them.
+  CaptureMoments captured(const TemporaryFolder& folder, const ModelConfig& config,
+                          const std::vector<QueryHead>& heads,
+                          const CollectorOptions& options) const {
+    MomentsCollector whole(config, heads, options);
+    read(whole);
+    return written(folder, whole);
+  }
 };
 
 // Three ways to read a run in parts; each must give the same as reading all at once.
@@ -122,6 +131,12 @@ struct SmallParts {
   std::vector<QueryHead> heads;
   CollectorOptions options;
   std::function<void(const CaptureMoments& found)> expect_same;
+
+  void expect_all(const TemporaryFolder& folder) const {
+    expect_merged(folder, options);
+    expect_resumed(folder);
+    expect_joined(folder);
+  }
 
   void expect_merged(const TemporaryFolder& folder, const CollectorOptions& options_of_odd) const {
     MomentsCollector even(config, heads, options);

@@ -145,5 +145,33 @@ TEST(MomentsState, EveryDamageStartsOver) {
   EXPECT_FALSE(read_state_info(state));
 }
 
+TEST(MomentsState, CarriesAMomentsFileOfAnotherProcess) {
+  const TemporaryFolder folder;
+  const auto state = folder.path() / "state", moments = folder.path() / "moments";
+  const auto found = folder.path() / "found";
+  const std::vector<Document> all = documents();
+  write_file_atomically(moments, std::string(5000, 'm') + "end");
+  save_part(state, moments, {kIdentity, 3, 2.5}, std::span(all).first(3));
+  const auto info = read_state_info(state);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->documents, 3);
+  EXPECT_EQ(info->seconds, 2.5);
+  EXPECT_EQ(restore_part(state, kIdentity, all, found), 3);
+  EXPECT_EQ(read_text_file(found, 1 << 20), read_text_file(moments, 1 << 20));
+
+  const auto refused = [&](const Json& identity, std::span<const Document> documents) {
+    std::filesystem::remove(found);
+    return restore_part(state, identity, documents, found) == 0 && !std::filesystem::exists(found);
+  };
+  EXPECT_TRUE(refused({{"model", "b"}}, all));
+  EXPECT_TRUE(refused(kIdentity, std::span(all).subspan(1))) << "other documents";
+  MomentsCollector own(kConfig, kHeads, {.blocks = kBlocks});
+  EXPECT_EQ(restore_state(state, own, kIdentity, all), 0) << "it has no layers";
+  std::string bytes = read_text_file(state, 1 << 20);
+  bytes[bytes.find("mmmm") + 7] = 'n';
+  write_file_atomically(state, bytes);
+  EXPECT_TRUE(refused(kIdentity, all)) << "damaged";
+}
+
 }  // namespace
 }  // namespace ropewalk

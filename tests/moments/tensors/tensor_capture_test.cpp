@@ -191,5 +191,29 @@ TEST(TensorCapture, RefusesWhatDoesNotFit) {
   EXPECT_THROW(capture.add(0, 1, q, k), InputError);
 }
 
+// What the program knows before a backend reads the first document, sent as JSON.
+TEST(TensorCapture, KeepsWhatWasPlanned) {
+  TensorShape shape = kShape;
+  const TensorShape::Planned planned{.context = 40,
+                                     .documents = 5,
+                                     .heads = {{1, 3}, {1, 0}},
+                                     .windows = {{1, 24}},
+                                     .clusters = {{4, 0}}};
+  KeepOptions keep = keep_nothing();
+  keep.lags = true;
+  read_planned(planned_json(planned, keep), shape);
+  EXPECT_EQ(shape.keep, keep);
+  EXPECT_EQ(shape.planned->heads, planned.heads);
+  EXPECT_EQ(make_config(shape).layers[1].window, 24);
+  TensorCapture capture(shape);
+  for (int64_t i = 0; i < 5; ++i) capture.add(1, i, vectors(4, 40, 5), vectors(2, 40, 6));
+  const CaptureMoments moments = capture.layer(1);
+  EXPECT_EQ(moments.queries, (std::vector<StreamId>{{1, 0}, {1, 3}}));
+  EXPECT_EQ(moments.keys, (std::vector<StreamId>{{1, 0}, {1, 1}}));
+  EXPECT_EQ(moments.counts.documents, (std::vector<int64_t>{3, 1, 1})) << "4 is in 0's cluster";
+  EXPECT_EQ(moments.info.accumulators.count("lags"), 1U) << "as the context is known";
+  EXPECT_EQ(moments.info.accumulators.count("pre_rope"), 0U);
+}
+
 }  // namespace
 }  // namespace ropewalk

@@ -149,10 +149,10 @@ test("the overview says which heads to look at, and which to read with care", as
     // The first lines of the file; heads with the same keys and the same sentence share a line.
     const names = ({ layer, q_heads }) => q_heads.map((q_head) => name({ layer, q_head })).join();
     const noChange = ({ effect }) => (changed && Math.abs(effect) < changed.min_change ? "too small" : "within noise");
-    // Where a head's axis moved, the line says when it last did.
+    // Where a head's axis moved along the run, to which fresh weights do not belong, the line says when it last did.
     const axis = ({ layer, q_heads, axis_changed }) => {
       const first = labels(all).filter((label) => label !== "init")[0];
-      const mine = all.filter((row) => Number(row.layer) === layer && q_heads.includes(Number(row.q_head)) && row.checkpoint !== first);
+      const mine = all.filter((row) => Number(row.layer) === layer && q_heads.includes(Number(row.q_head)) && row.checkpoint !== first && row.checkpoint !== "init");
       const when = mine.filter((row) => has(row, "axis_changed")).map((row) => labels(all).indexOf(row.checkpoint));
       const last = labels(all)[Math.max(...when)];
       if (axis_changed) return `moved ${when.length ? `last at ${last}` : "little by little"}`;

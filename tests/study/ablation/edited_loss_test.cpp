@@ -8,8 +8,8 @@
 #include "ropewalk/base/processes/interrupt.h"
 #include "ropewalk/base/progress.h"
 #include "ropewalk/moments/collectors/loss_collector.h"
-#include "tests/model/tiny_checkpoint.h"
 #include "tests/model/tiny_edits.h"
+#include "tests/study/tiny_open_model.h"
 
 namespace ropewalk {
 namespace {
@@ -17,14 +17,7 @@ namespace {
 class EditedLossTest : public testing::Test {
  protected:
   EditedLossTest() : documents_(tiny_documents({40, 9, 1, 30})) {
-    tiny_.add_head();
-    ModelOptions options;
-    options.model = tiny_.open().checkpoint->folder();
-    options.device = "cpu";
-    options.context = 40;
-    options.head = true;
-    options.memory = int64_t{1} << 30;
-    model_ = open_model(options);
+    model_ = open_tiny_model(tiny_, 40, int64_t{1} << 30);
     weights_.emplace(model_.weights());
   }
 

@@ -6,7 +6,7 @@
 #include "ropewalk/moments/capture_info.h"
 #include "ropewalk/moments/collectors/loss_collector.h"
 #include "ropewalk/moments/collectors/moments_collector.h"
-#include "tests/model/tiny_checkpoint.h"
+#include "tests/study/tiny_open_model.h"
 
 namespace ropewalk {
 namespace {
@@ -27,14 +27,7 @@ class FailingObserver : public Observer {
 class DocumentMeasurementTest : public testing::Test {
  protected:
   DocumentMeasurementTest() : documents_(tiny_documents(std::vector<int64_t>(20, 12))) {
-    tiny_.add_head();
-    ModelOptions options;
-    options.model = tiny_.open().checkpoint->folder();
-    options.device = "cpu";
-    options.context = 12;
-    options.head = true;
-    options.memory = int64_t{1} << 24;
-    model_ = open_model(options);
+    model_ = open_tiny_model(tiny_, 12, int64_t{1} << 24);
     weights_.emplace(model_.weights());
   }
 

@@ -56,7 +56,7 @@ TEST(Soak, TwoHundredCapturesHoldWhatTwentyHold) {
     if (i == 20) early = Held();
     options.out = folder.path() / "out";
     // Every other time the budget is so small that moments are spooled and weights streamed.
-    options.model.memory = i % 2 == 0 ? int64_t{1} << 30 : int64_t{80} << 10;
+    options.model.memory = i % 2 == 0 ? int64_t{1} << 30 : int64_t{200} << 10;
     capture(options);
     EXPECT_EQ(analyze_folder(options.out, analysis).layer.size(), 12u * 3u);  // heads, components
     fs::remove_all(options.out);
