@@ -4,7 +4,7 @@
 
 #include "ropewalk/kernels/gpu/passes.h"
 
-// Rows of attention on a GPU (kernels/attention/rows_gpu.h). All pointers are to memory of the GPU.
+// Rows of attention on a GPU (kernels/rows/row_sums_gpu.h). All pointers are to memory of the GPU.
 namespace ropewalk::cuda {
 
 inline constexpr int64_t kMostRowDimensions = 512;

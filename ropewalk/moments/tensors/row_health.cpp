@@ -8,10 +8,10 @@
 
 #include "ropewalk/base/error.h"
 #include "ropewalk/base/split_mix.h"
-#include "ropewalk/kernels/attention/row_numbers.h"
-#include "ropewalk/kernels/attention/row_sums.h"
 #include "ropewalk/kernels/gpu/host_numbers.h"
 #include "ropewalk/kernels/products/exact_float32.h"
+#include "ropewalk/kernels/rows/row_numbers.h"
+#include "ropewalk/kernels/rows/row_sums.h"
 #include "ropewalk/moments/accumulators/rows.h"
 
 namespace ropewalk {
