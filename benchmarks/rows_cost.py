@@ -10,7 +10,7 @@ import machine
 
 model = Path(sys.argv[1]) if len(sys.argv) > 1 else machine.SMOLLM2
 device, dtype = sys.argv[2:4] if len(sys.argv) > 3 else ("cpu", "float32")
-LENGTHS = {"cpu": ((1024, 10), (4096, 8), (16384, 2)), "cuda": ((1024, 10), (4096, 12), (65536, 3))}  # tokens, rounds
+LENGTHS = {"cpu": ((1024, 10), (4096, 7)), "cuda": ((1024, 10), (4096, 12), (65536, 3))}  # tokens, rounds
 NAMES = {"smollm3-shapes": "SmolLM3-3B's shapes", "smollm2-135m": "SmolLM2-135M"}
 result = {"model": NAMES.get(model.name, model.name), "device": device, "dtype": dtype, "contexts": {}}
 if device == "cuda":
