@@ -22,6 +22,23 @@ struct MadeRows {
   int64_t d = 10;
 };
 
+// One of each kind of layer.
+inline std::vector<MadeRows> kinds_of_layers() {
+  return {
+      {.name = "rope"},
+      {.name = "few heads", .kv = {0, 1, 1}, .interleaved = true, .pairs = 5},
+      {.name = "second KV head alone", .kv = {1, 1}, .every = false},
+      {.name = "window", .window = 40, .pairs = 3},
+      {.name = "short window", .window = 3, .every = false},
+      {.name = "cap", .cap = 1.5, .sinks = true},
+      {.name = "alibi", .slopes = true, .turns = false},
+      {.name = "both", .tokens = 300, .slopes = true, .every = false},
+      {.name = "far", .tokens = 700, .kv = {0, 1}, .every = false},
+      {.name = "none", .sinks = true, .turns = false, .every = false},
+      {.name = "short", .tokens = 5},
+  };
+}
+
 inline std::vector<double> rope_angles(int64_t pairs) {
   std::vector<double> found;
   for (int64_t f = 0; f < pairs; ++f) found.push_back(std::pow(50.0, -static_cast<double>(f) / 4));

@@ -146,20 +146,7 @@ std::map<int64_t, double> expected_numbers(const Case& of, const Naive& row, int
 }
 
 TEST(RowNumbers, AreThoseOfLoops) {
-  const std::vector<Case> cases{
-      {.name = "rope"},
-      {.name = "few heads", .kv = {0, 1, 1}, .interleaved = true, .pairs = 5},
-      {.name = "second KV head alone", .kv = {1, 1}, .every = false},
-      {.name = "window", .window = 40, .pairs = 3},
-      {.name = "short window", .window = 3, .every = false},
-      {.name = "cap", .cap = 1.5, .sinks = true},
-      {.name = "alibi", .slopes = true, .turns = false},
-      {.name = "both", .tokens = 300, .slopes = true, .every = false},
-      {.name = "far", .tokens = 700, .kv = {0, 1}, .every = false},
-      {.name = "none", .sinks = true, .turns = false, .every = false},
-      {.name = "short", .tokens = 5},
-  };
-  for (const Case& of : cases) {
+  for (const Case& of : kinds_of_layers()) {
     const QueryRows rows = make_rows(of);
     const int64_t parts = distance_parts(of.tokens);
     const RowNumbers found = row_numbers(rows, parts);
