@@ -48,7 +48,6 @@ struct RowsPass {
   const int32_t* moves = nullptr;       // [rows, runs]: how far the keys of each run move
   double* moved = nullptr;              // [heads, rows, runs, 4]: sums of moved logits
   const int32_t* first_head = nullptr;  // [KV heads + 1]: the heads that read each
-  int64_t most_heads = 0;               // of a KV head
   Number type = Number::float32;        // of q and keys
   const void* q = nullptr;              // [heads, rows, d]
   StridedHeads keys;                    // all of `count` are read; `chosen` is not used

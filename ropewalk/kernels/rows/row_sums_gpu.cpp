@@ -35,9 +35,6 @@ class Upload {
     std::memcpy(here.mutable_data_ptr(), words_.data(), words_.size() * sizeof(int32_t));
     there_ = here.to(device, /*non_blocking=*/true);
   }
-  at::Tensor numbers(size_t at, int64_t count) const {
-    return there_.narrow(0, static_cast<int64_t>(at), count);
-  }
   const int32_t* pointer(size_t at) const { return there_.const_data_ptr<int32_t>() + at; }
 
  private:
@@ -212,7 +209,6 @@ class GpuRows {
     pass.earlier = begin;
     pass.strongest_p = strongest_p_.mutable_data_ptr<float>();
     pass.strongest_key = strongest_key_.mutable_data_ptr<int32_t>();
-    pass.most_heads = most_heads_;
     pass.type = number_type(rows_.q);
     pass.keys = {k_.const_data_ptr(), nullptr, k_.size(0), k_.stride(0), k_.stride(1)};
     pass.d = rows_.q.size(2);
