@@ -128,6 +128,8 @@ std::string forecast(const ForecastOptions& options) {
   const CaptureMoments capture = read_capture(options.capture, Blocks::if_there, Tokens::all);
   const TrainedContext trained = trained_context(options.trained, capture.info.config);
   require_forecast_context(options.context, trained);
+  std::optional<CheckInputs> check;
+  if (options.check) check.emplace(open_check(options, capture.info, source));
   const Forecast made = forecast_settings(capture, source, specs, trained, options.context,
                                           options.model.memory.value_or(free_memory() / 2));
   if (made.by_length) {
@@ -137,9 +139,7 @@ std::string forecast(const ForecastOptions& options) {
         source);
   }
   std::optional<Checked> checked;
-  if (options.check) {
-    checked = run_check(open_check(options, capture.info, source), made);
-  }
+  if (check) checked = run_check(*check, made);
   write_results(made, checked ? &*checked : nullptr, options);
   return result_text(made, checked ? &*checked : nullptr);
 }
