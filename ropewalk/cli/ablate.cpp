@@ -38,29 +38,11 @@ void add_arguments(CLI::App& verb, Arguments& arguments) {
                   "Number of random sets with which each set is compared")
       ->check(whole_number(0))
       ->capture_default_str();
-  verb.add_option("--documents", options.documents, "Documents to read [default: all]")
-      ->check(whole_number(1));
-  verb.add_flag("--chunk", options.chunk,
-                "Cut long texts into several documents of the context's length [default: use only "
-                "their beginning]");
-  verb.add_option(
-      "--model", options.model.model,
-      "Where the capture's model is now: a folder or a Hub model [default: where it was]");
-  verb.add_option("--revision", options.model.revision,
-                  "Revision of a Hub model given with --model");
-  verb.add_option("--tokenizer", options.tokenizer,
-                  "tokenizer.json, its folder, or a Hub model [default: the capture's]");
-  verb.add_option("--device", options.model.device, "auto, cpu, cuda or cuda:N")
-      ->capture_default_str();
+  add_rerun_arguments(verb, {options.model, options.tokenizer, options.documents, options.chunk});
   verb.add_option(
       "--memory", arguments.memory,
       "Budget for weights and hidden states, e.g. 8GiB [default: 80 % of the free memory]");
-  verb.add_option(
-          "--format", options.formats,
-          "Formats of the figure: png, svg, pdf, several with commas; json: only the specification")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
-      ->capture_default_str();
+  add_figure_formats(verb, options.formats);
   verb.add_flag("--dry-run", arguments.dry_run,
                 "Print what would be measured and what it costs; measure nothing");
   add_threads_option(verb, arguments.threads);

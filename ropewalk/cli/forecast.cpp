@@ -24,20 +24,8 @@ void add_check_arguments(CLI::App& verb, Arguments& arguments) {
                 "--corpus");
   add_corpus_arguments(verb, options.corpus.corpus, arguments.dataset);
   verb.get_option("--corpus")->required(false);
-  verb.add_option("--documents", options.corpus.documents, "Documents to read [default: all]")
-      ->check(whole_number(1));
-  verb.add_flag("--chunk", options.corpus.chunk,
-                "Cut long texts into several documents of the context's length [default: use only "
-                "their beginning]");
-  verb.add_option(
-      "--model", options.model.model,
-      "Where the capture's model is now: a folder or a Hub model [default: where it was]");
-  verb.add_option("--revision", options.model.revision,
-                  "Revision of a Hub model given with --model");
-  verb.add_option("--tokenizer", options.corpus.tokenizer,
-                  "tokenizer.json, its folder, or a Hub model [default: the capture's]");
-  verb.add_option("--device", options.model.device, "auto, cpu, cuda or cuda:N")
-      ->capture_default_str();
+  add_rerun_arguments(verb, {options.model, options.corpus.tokenizer, options.corpus.documents,
+                             options.corpus.chunk});
 }
 
 void add_arguments(CLI::App& verb, Arguments& arguments) {
@@ -60,12 +48,7 @@ void add_arguments(CLI::App& verb, Arguments& arguments) {
   verb.add_option("--memory", arguments.memory,
                   "Budget for weights, hidden states and curves, e.g. 8GiB [default: 80 % of the "
                   "free memory]");
-  verb.add_option(
-          "--format", options.formats,
-          "Formats of the figure: png, svg, pdf, several with commas; json: only the specification")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
-      ->capture_default_str();
+  add_figure_formats(verb, options.formats);
   add_threads_option(verb, arguments.threads);
 }
 

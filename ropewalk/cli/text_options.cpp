@@ -44,6 +44,32 @@ void add_corpus_arguments(CLI::App& verb, CorpusSource& corpus, DatasetName& dat
   verb.add_option("--id", corpus.fields.id, "Field or column with the id [default: id]");
 }
 
+void add_rerun_arguments(CLI::App& verb, const RerunArguments& arguments) {
+  verb.add_option("--documents", arguments.documents, "Documents to read [default: all]")
+      ->check(whole_number(1));
+  verb.add_flag("--chunk", arguments.chunk,
+                "Cut long texts into several documents of the context's length [default: use only "
+                "their beginning]");
+  verb.add_option(
+      "--model", arguments.model.model,
+      "Where the capture's model is now: a folder or a Hub model [default: where it was]");
+  verb.add_option("--revision", arguments.model.revision,
+                  "Revision of a Hub model given with --model");
+  verb.add_option("--tokenizer", arguments.tokenizer,
+                  "tokenizer.json, its folder, or a Hub model [default: the capture's]");
+  verb.add_option("--device", arguments.model.device, "auto, cpu, cuda or cuda:N")
+      ->capture_default_str();
+}
+
+void add_figure_formats(CLI::App& verb, std::vector<std::string>& formats) {
+  verb.add_option(
+          "--format", formats,
+          "Formats of the figure: png, svg, pdf, several with commas; json: only the specification")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"png", "svg", "pdf", "json"}))
+      ->capture_default_str();
+}
+
 void add_text_arguments(CLI::App& verb, TextArguments& arguments, CaptureOptions& options) {
   add_corpus_arguments(verb, options.corpus, arguments.dataset);
   verb.add_option("--out", options.out, "Folder to write; must be new or empty")->required();
