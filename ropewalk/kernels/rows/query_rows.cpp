@@ -12,6 +12,15 @@ int64_t QueryRows::seen(int64_t query) const {
   return std::max<int64_t>(0, query + 1 - std::max(first_seen(query), kFirstKey));
 }
 
+bool reads_keys_evenly(const std::vector<int64_t>& kv, int64_t kv_heads) {
+  const auto heads = static_cast<int64_t>(kv.size());
+  bool even = heads % kv_heads == 0;
+  for (int64_t i = 0; even && i < heads; ++i) {
+    even = kv[static_cast<size_t>(i)] == i / (heads / kv_heads);
+  }
+  return even;
+}
+
 at::Tensor times_keys(const at::Tensor& vectors, const std::vector<int64_t>& kv,
                       const at::Tensor& keys) {
   const int64_t heads = vectors.size(0), n = vectors.size(1), d = vectors.size(2);
@@ -21,9 +30,7 @@ at::Tensor times_keys(const at::Tensor& vectors, const std::vector<int64_t>& kv,
   const auto first_of = [&](int64_t kv_head) {
     return std::lower_bound(kv.begin(), kv.end(), kv_head) - kv.begin();
   };
-  bool alike = heads % kv_heads == 0;
-  for (int64_t i = 0; alike && i <= kv_heads; ++i) alike = first_of(i) == heads / kv_heads * i;
-  if (alike) {
+  if (reads_keys_evenly(kv, kv_heads)) {
     return at::bmm(vectors.reshape({kv_heads, -1, d}), columns).view({heads, n, keys.size(1)});
   }
   const at::Tensor made = at::empty({heads, n, keys.size(1)}, vectors.options());

@@ -32,6 +32,9 @@ struct QueryRows {
   static constexpr int64_t kFirstKey = kFirstLateKey;
 };
 
+// Whether as many heads read each KV head, in their order, so that one product does for all.
+bool reads_keys_evenly(const std::vector<int64_t>& kv, int64_t kv_heads);
+
 // Vectors [heads, n, d_head] times those of the keys that each head reads, [KV heads, keys,
 // d_head]: [heads, n, keys].
 at::Tensor times_keys(const at::Tensor& vectors, const std::vector<int64_t>& kv,

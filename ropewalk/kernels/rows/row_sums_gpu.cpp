@@ -74,11 +74,9 @@ std::vector<int32_t> octave_rows(const QueryRows& rows, int64_t begin, int64_t e
 at::Tensor products(const at::Tensor& q, const QueryRows& rows) {
   const int64_t heads = q.size(0), count = q.size(1), d = q.size(2);
   at::Tensor keys = rows.k;
-  bool alike = heads % keys.size(0) == 0;
-  for (int64_t i = 0; alike && i < heads; ++i) {
-    alike = rows.kv[static_cast<size_t>(i)] == i / (heads / keys.size(0));
+  if (!reads_keys_evenly(rows.kv, keys.size(0))) {
+    keys = keys.index_select(0, at::tensor(rows.kv, at::kLong).to(q.device()));
   }
-  if (!alike) keys = keys.index_select(0, at::tensor(rows.kv, at::kLong).to(q.device()));
   const at::Tensor queries = q.view({keys.size(0), -1, d}), columns = keys.transpose(1, 2);
   const at::Tensor made = q.scalar_type() == at::kFloat ? at::bmm(queries, columns)
                                                         : at::bmm(queries, columns, at::kFloat);
