@@ -169,11 +169,7 @@ Json ablate_training_figure(const std::string& title, const std::vector<Ablation
     view["layer"].push_back(zero_line("zero" + plot.layer_suffix));
     views.push_back(view);
   }
-  spec["vconcat"] = views;
-  spec["spacing"] = 26;
-  // Each plot its own: only the first has a legend.
-  spec["resolve"] = {
-      {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
+  stack_plots(spec, std::move(views), 26);
   return spec;
 }
 

@@ -170,10 +170,7 @@ Json loss_figure(const RunNumbers& run, const FigureOptions& options) {
     add(kHeightOfR2, below,
         {.y_title = "R², cross-validated", .low = std::floor(least_r2 * 20) / 20});
   }
-  spec["vconcat"] = views;
-  spec["spacing"] = 22;
-  spec["resolve"] = {
-      {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
+  stack_plots(spec, std::move(views), 22);
   return spec;
 }
 

@@ -151,15 +151,6 @@ std::vector<SharePart> parts_of(const TrainingLines& lines) {
   return parts;
 }
 
-// Adds plots, one below the other.
-void add_views(Json& spec, const Json& views) {
-  spec["vconcat"] = views;
-  spec["spacing"] = 22;
-  // Bars use colour and stroke in the same way, so that they share one legend.
-  spec["resolve"] = {
-      {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
-}
-
 Json draw(const RunNumbers& run, const FigureOptions& options,
           const std::vector<TrainingLines>& plots) {
   const TrainingLines& lines = plots.front();
@@ -199,7 +190,7 @@ Json draw(const RunNumbers& run, const FigureOptions& options,
                          kHeightOfComponents, false};
     views.push_back(stacked_shares(axis, components, look, datasets));
   }
-  add_views(spec, views);
+  stack_plots(spec, std::move(views), 22);
   return spec;
 }
 

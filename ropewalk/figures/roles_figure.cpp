@@ -127,10 +127,7 @@ Json roles_figure(const RunNumbers& run, const FigureOptions& options) {
   };
   add(kHeightOfScores, "score of the top tenth", top_score);
   add(kHeightOfShares, "share of heads", share);
-  spec["vconcat"] = views;
-  spec["spacing"] = 22;
-  spec["resolve"] = {
-      {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
+  stack_plots(spec, std::move(views), 22);
   return spec;
 }
 

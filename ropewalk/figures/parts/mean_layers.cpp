@@ -257,4 +257,11 @@ void add_mean_layers(Json& view, Json& datasets, const CheckpointAxis& axis,
   LayerBuilder(axis, series, plot).build(view, datasets);
 }
 
+void stack_plots(Json& spec, Json plots, int apart) {
+  spec["vconcat"] = std::move(plots);
+  spec["spacing"] = apart;
+  spec["resolve"] = {
+      {"scale", {{"color", "independent"}, {"shape", "independent"}, {"stroke", "independent"}}}};
+}
+
 }  // namespace ropewalk

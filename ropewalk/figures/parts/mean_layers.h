@@ -71,4 +71,8 @@ bool passes_limits(const CheckpointAxis& axis, const std::vector<MeanSeries>& se
 // How a plot of this width shows standard errors: "bars" or "inner bands".
 const char* error_marks(const CheckpointAxis& axis, double width);
 
+// Puts plots below each other, so many pixels apart. Each has its own colours and shapes, so that
+// the first alone may have a legend; bars use colour and stroke in the same way and share it.
+void stack_plots(Json& spec, Json plots, int apart);
+
 }  // namespace ropewalk
